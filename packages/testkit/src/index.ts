@@ -1,0 +1,2 @@
+export { FINISHED_MILESTONES, type Requirement, requirements } from './requirements.ts'
+export { verifies } from './verifies.ts'

@@ -1,0 +1,3 @@
+import type { Requirement } from '../requirements.ts'
+
+export const house: readonly Requirement[] = []
