@@ -5,7 +5,7 @@ import { config } from './requirements/config.ts'
 import { connection } from './requirements/connection.ts'
 import { gateway } from './requirements/gateway.ts'
 import { house } from './requirements/house.ts'
-import { security } from './requirements/security.ts'
+import { http } from './requirements/http.ts'
 import { wire } from './requirements/wire.ts'
 
 export interface Requirement {
@@ -27,7 +27,7 @@ export const requirements: readonly Requirement[] = [
   ...catalog,
   ...command,
   ...gateway,
-  ...security,
+  ...http,
 ]
 
 /** The gate demands every requirement of these milestones. */

@@ -1,3 +1,3 @@
 import type { Requirement } from '../requirements.ts'
 
-export const security: readonly Requirement[] = []
+export const http: readonly Requirement[] = []
