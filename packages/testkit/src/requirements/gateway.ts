@@ -1,3 +1,3 @@
-import type { Requirement } from '../requirements.ts'
+import type { Requirement } from './requirement.ts'
 
 export const gateway: readonly Requirement[] = []
