@@ -1,0 +1,17 @@
+export {
+  type ApprovalMode,
+  type ConfigLayer,
+  type ConfigProblem,
+  type ConfigProblemCode,
+  type DefinitionSource,
+  defineServer,
+  type HttpTransport,
+  type OauthSettings,
+  SERVER_DEFAULTS,
+  type ServerDefinition,
+  type ServerDefinitionInput,
+  type StdioTransport,
+  type ToolOverride,
+  type ToolPolicy,
+  type ToolSurface,
+} from './definition.ts'
