@@ -181,14 +181,20 @@ export interface ServerDefinition {
   readonly problem?: ConfigProblem
 }
 
+/** The names of the limits that every server has. */
+export type ServerLimits = Pick<
+  ServerDefinition,
+  'startupTimeoutMs' | 'installTimeoutMs' | 'toolTimeoutMs' | 'toolTotalTimeoutMs' | 'messageBytesMax'
+>
+
 /** Defaults of {@link ServerDefinition}, where they are numbers. */
-export const SERVER_DEFAULTS = {
+export const SERVER_DEFAULTS: ServerLimits = {
   startupTimeoutMs: 30_000,
   installTimeoutMs: 300_000,
   toolTimeoutMs: 300_000,
   toolTotalTimeoutMs: 3_600_000,
   messageBytesMax: 64 * 1024 * 1024,
-} as const
+}
 
 /** What {@link defineServer} needs to know; everything else has a default. */
 export type ServerDefinitionInput = Pick<ServerDefinition, 'name' | 'transport'> & Partial<ServerDefinition>

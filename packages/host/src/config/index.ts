@@ -10,6 +10,7 @@ export {
   SERVER_DEFAULTS,
   type ServerDefinition,
   type ServerDefinitionInput,
+  type ServerLimits,
   type StdioTransport,
   type ToolOverride,
   type ToolPolicy,
