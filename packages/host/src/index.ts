@@ -1,1 +1,47 @@
-export const placeholder = 'host'
+// The public API of @convoke/host. Explicit named exports only.
+export {
+  HOST_ERROR_CODES,
+  HostError,
+  type HostErrorCode,
+  type HostErrorDetails,
+  type JsonObject,
+} from './base/index.ts'
+export type {
+  Aggregate,
+  CatalogPrompt,
+  CatalogResource,
+  CatalogResourceTemplate,
+  CatalogTool,
+} from './catalog/index.ts'
+export {
+  type ApprovalMode,
+  type ConfigLayer,
+  type ConfigProblem,
+  type ConfigProblemCode,
+  type DefinitionSource,
+  defineServer,
+  type HttpTransport,
+  type OauthSettings,
+  SERVER_DEFAULTS,
+  type ServerDefinition,
+  type ServerDefinitionInput,
+  type ServerLimits,
+  type StdioTransport,
+  type ToolOverride,
+  type ToolPolicy,
+  type ToolSurface,
+} from './config/index.ts'
+export type { ServerPort } from './connection/index.ts'
+export type { HostEvent, HostEventListener, ServerState, ServerStatus } from './events/index.ts'
+export { createHost, type DedicatedOptions, type Host, type HostHandlers, type HostOptions } from './host.ts'
+export type {
+  Authorization,
+  CallContext,
+  RawAnswer,
+  RequestOptions,
+  ServerRequestHandler,
+  SubscriptionFilter,
+  SubscriptionHandle,
+  ToolResult,
+} from './protocol/index.ts'
+export type { Binding, CallOptions, CallOutcome, ListingOptions, ToolResolution } from './set/index.ts'

@@ -1,0 +1,1 @@
+export type { Aggregate, CatalogPrompt, CatalogResource, CatalogResourceTemplate, CatalogTool } from './entries.ts'

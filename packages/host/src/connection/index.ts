@@ -1,0 +1,1 @@
+export type { ServerPort } from './port.ts'

@@ -1,0 +1,24 @@
+// Everything a host tells. Kinds are `area.happened`; they are pinned, a new one is an addition and a changed one a decision.
+import type { ServerStatus } from './status.ts'
+
+/** One thing that happened in a host. */
+export type HostEvent =
+  | { readonly kind: 'server.state-changed'; readonly status: ServerStatus }
+  /** A line on stdout that is no JSON-RPC. Told for the first one of a process; later ones only count. */
+  | { readonly kind: 'server.noise'; readonly server: string; readonly text: string }
+  | {
+      readonly kind: 'server.log'
+      readonly server: string
+      readonly level: string
+      readonly logger?: string
+      readonly data: unknown
+    }
+  /** A process that an earlier host left behind was ended. */
+  | { readonly kind: 'server.reaped'; readonly pid: number; readonly command: string }
+  | { readonly kind: 'tool-catalog.changed'; readonly server: string; readonly revision: string }
+  | { readonly kind: 'resource-catalog.changed'; readonly server: string }
+  | { readonly kind: 'prompt-catalog.changed'; readonly server: string }
+  | { readonly kind: 'resource.updated'; readonly server: string; readonly uri: string }
+
+/** Is told of every event, in order. A throwing listener is dropped from nothing and disturbs nobody. */
+export type HostEventListener = (event: HostEvent) => void

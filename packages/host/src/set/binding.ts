@@ -1,0 +1,74 @@
+import type { HostError, JsonObject } from '../base/index.ts'
+import type {
+  Aggregate,
+  CatalogPrompt,
+  CatalogResource,
+  CatalogResourceTemplate,
+  CatalogTool,
+} from '../catalog/index.ts'
+import type { ServerPort } from '../connection/index.ts'
+import type { ServerStatus } from '../events/index.ts'
+import type { RawAnswer, RequestOptions, ToolResult } from '../protocol/index.ts'
+
+/** How a caller limits and observes one call. */
+export interface CallOptions extends Omit<RequestOptions, 'idleTimeoutMs' | 'totalTimeoutMs'> {
+  /** The whole call, in milliseconds; the smaller of this and the server's `toolTotalTimeoutMs` holds. */
+  readonly timeoutMs?: number
+  /** `_meta` of the request. Keys that begin with `convoke/` and the progress token are removed. */
+  readonly meta?: JsonObject
+}
+
+/** How one tool call ended. */
+export type CallOutcome =
+  | { readonly kind: 'ok' | 'tool-error'; readonly result: ToolResult }
+  /** `unknown`: the request had left and no answer came; whether the tool ran is not known. */
+  | { readonly kind: 'failed' | 'unknown' | 'cancelled'; readonly error: HostError }
+
+/** What a text that names a tool means. */
+export type ToolResolution =
+  | { readonly kind: 'found'; readonly tool: CatalogTool }
+  | { readonly kind: 'ambiguous'; readonly tools: readonly CatalogTool[] }
+  | {
+      readonly kind: 'unknown-server' | 'unknown-tool' | 'server-not-ready'
+      readonly server?: string
+      readonly status?: ServerStatus
+      /** Names that look alike, best first; at most 5. */
+      readonly near: readonly string[]
+    }
+
+/** Options of a listing over all servers. */
+export interface ListingOptions {
+  readonly signal?: AbortSignal
+  /** Only these servers. */
+  readonly servers?: readonly string[]
+}
+
+/**
+ * The frozen view of one moment: the servers that were ready, their tools and the connections behind them. It never changes; calls go to
+ * exactly the connection that was advertised. Dispose it, or the connections it holds stay open after they have been replaced.
+ */
+export interface Binding extends AsyncDisposable {
+  /** Changes exactly when the content of `tools` does. */
+  readonly revision: string
+  readonly tools: readonly CatalogTool[]
+  readonly statuses: readonly ServerStatus[]
+  /** The tool of that flat name. */
+  tool(name: string): CatalogTool | undefined
+  /** What a person means by `SERVER/TOOL` or by a flat name. The longest server name that fits wins. */
+  resolveTool(text: string): ToolResolution
+  /** Calls a tool. Never throws for what a server does: every end of a call is an outcome. */
+  call(tool: CatalogTool, args: JsonObject, options?: CallOptions): Promise<CallOutcome>
+  /** Calls a tool and gives the answer as bytes; the limits of the server's definition apply. @throws {HostError} */
+  callRaw(tool: CatalogTool, params: JsonObject, options?: RequestOptions): Promise<RawAnswer>
+  resources(options?: ListingOptions): Promise<Aggregate<CatalogResource>>
+  resourceTemplates(options?: ListingOptions): Promise<Aggregate<CatalogResourceTemplate>>
+  prompts(options?: ListingOptions): Promise<Aggregate<CatalogPrompt>>
+  /** @throws {HostError} `RESOURCE_AMBIGUOUS` names the servers that offer the URI; `RESOURCE_UNKNOWN` when nobody does. */
+  readResource(uri: string, options?: CallOptions & { readonly server?: string }): Promise<JsonObject>
+  /** `name` is the flat name. @throws {HostError} `PROMPT_UNKNOWN` suggests near names. */
+  getPrompt(name: string, args: JsonObject, options?: CallOptions): Promise<JsonObject>
+  /** `completion/complete`; `ref.name` of a prompt is its flat name. @throws {HostError} */
+  complete(params: JsonObject, options?: CallOptions): Promise<JsonObject>
+  /** The server's connection, if it was ready. */
+  server(name: string): ServerPort | undefined
+}

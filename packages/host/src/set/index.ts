@@ -1,0 +1,1 @@
+export type { Binding, CallOptions, CallOutcome, ListingOptions, ToolResolution } from './binding.ts'
