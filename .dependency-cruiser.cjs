@@ -51,7 +51,7 @@ module.exports = {
       comment: 'The official SDK is for sign-in, and an oracle in tests. Type-only imports are for tests too.',
       severity: 'error',
       from: { path: '^packages/[^/]+/src/', pathNot: `(${src}auth/|^packages/testkit/)` },
-      to: { path: '(node_modules/)?@modelcontextprotocol/(client|server|sdk|node|core)' },
+      to: { path: '(^|/)@modelcontextprotocol/(client|server|sdk|node|core)(/|$)' },
     },
     {
       name: 'wire-in-protocol-and-gateway-only',
@@ -88,7 +88,7 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.base.json' },
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '/dist/' },
+    exclude: { path: '^packages/[^/]+/dist/' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@convoke/source', 'import', 'node', 'default'] },
   },
 }
