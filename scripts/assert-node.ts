@@ -1,5 +1,6 @@
 // First line of every script that matters: the Node that runs must be one of the supported releases.
-const supported = /^v(22\.(2[4-9]|[3-9]\d|\d{3,}|23\.([4-9]|\d{2,}))|24\.(2[3-9]|[3-9]\d|\d{3,}|22\.([1-9]|\d{2,}))|26\.(1[3-9]|[2-9]\d|\d{3,}|12\.([1-9]|\d{2,}))|(2[7-9]|[3-9]\d)\.)/
+const supported =
+  /^v(22\.(2[4-9]|[3-9]\d|\d{3,}|23\.([4-9]|\d{2,}))|24\.(2[3-9]|[3-9]\d|\d{3,}|22\.([1-9]|\d{2,}))|26\.(1[3-9]|[2-9]\d|\d{3,}|12\.([1-9]|\d{2,}))|(2[7-9]|[3-9]\d)\.)/
 
 if (!supported.test(process.version)) {
   process.stderr.write(

@@ -23,7 +23,12 @@ function run(command: string, args: readonly string[], cwd: string): Ran {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
     timeout: STEP_TIMEOUT_MS,
-    env: { ...process.env, XDG_CONFIG_HOME: cwd, XDG_STATE_HOME: join(cwd, 'state'), XDG_CACHE_HOME: join(cwd, 'cache') },
+    env: {
+      ...process.env,
+      XDG_CONFIG_HOME: cwd,
+      XDG_STATE_HOME: join(cwd, 'state'),
+      XDG_CACHE_HOME: join(cwd, 'cache'),
+    },
   })
   return { status, stdout, stderr: error === undefined ? stderr : `${stderr}\n${error.message}` }
 }
@@ -40,7 +45,10 @@ async function nodeBinary(version: string): Promise<string> {
   if (existsSync(binary)) return binary
   await mkdir(home, { recursive: true })
   await writeFile(join(home, 'package.json'), '{"private":true}')
-  must(run('npm', ['install', '--silent', '--no-audit', '--no-fund', `${name}@${version}`], home), `npm install ${name}@${version}`)
+  must(
+    run('npm', ['install', '--silent', '--no-audit', '--no-fund', `${name}@${version}`], home),
+    `npm install ${name}@${version}`,
+  )
   return binary
 }
 
@@ -50,7 +58,10 @@ async function packAll(into: string): Promise<string[]> {
     const directory = join(root, 'packages', name)
     const manifest = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
     if (manifest.private === true) continue
-    const packed = must(run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', into], directory), `npm pack ${name}`)
+    const packed = must(
+      run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', into], directory),
+      `npm pack ${name}`,
+    )
     tarballs.push(join(into, packed.stdout.trim().split('\n').at(-1) ?? ''))
   }
   return tarballs
@@ -74,14 +85,18 @@ async function smoke(version: string, project: string): Promise<string> {
   const convoke = (...args: string[]): Ran => must(run(node, [command, ...args], project), `convoke ${args.join(' ')}`)
   convoke('--version')
   const listed = JSON.parse(convoke('tools', '--json', '--config', 'convoke.json').stdout) as { tools: unknown[] }
-  const called = JSON.parse(convoke('call', 'memory/read_graph', '--json', '--config', 'convoke.json').stdout) as { outcome: string }
-  if (listed.tools.length === 0 || called.outcome !== 'ok') throw new Error(`${listed.tools.length} tools, outcome ${called.outcome}`)
+  const called = JSON.parse(convoke('call', 'memory/read_graph', '--json', '--config', 'convoke.json').stdout) as {
+    outcome: string
+  }
+  if (listed.tools.length === 0 || called.outcome !== 'ok')
+    throw new Error(`${listed.tools.length} tools, outcome ${called.outcome}`)
   const library = must(run(node, ['library.mjs'], project), 'the library').stdout.trim()
   if (library !== 'ok') throw new Error(`the library's call ended "${library}"`)
   return `${listed.tools.length} tools, one call by the command, one by the library`
 }
 
-if (platform() !== 'linux') throw new Error('the smoke test takes its Node binaries from packages that exist for Linux only')
+if (platform() !== 'linux')
+  throw new Error('the smoke test takes its Node binaries from packages that exist for Linux only')
 const project = await mkdtemp(join(tmpdir(), 'convoke-packed-'))
 let passed = 0
 let failed = 0
@@ -89,7 +104,10 @@ try {
   const tarballs = await packAll(project)
   await writeFile(join(project, 'package.json'), '{"private":true,"type":"module"}')
   const wanted = [...tarballs, '@modelcontextprotocol/server-memory@2026.8.31']
-  must(run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...wanted], project), 'npm install of the packed packages')
+  must(
+    run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...wanted], project),
+    'npm install of the packed packages',
+  )
   await writeFile(join(project, 'library.mjs'), LIBRARY)
   const memory = join(project, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')
   const server = { command: process.execPath, args: [memory], env: { MEMORY_FILE_PATH: join(project, 'memory.json') } }

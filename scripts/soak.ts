@@ -7,7 +7,14 @@ const HOUR_MS = 3_600_000
 const { passed, failed } = await runSteps([
   {
     name: 'fuzz',
-    command: ['vitest', 'run', '--testTimeout=3600000', '--reporter=default', '--reporter=scripts/vitest-counts.ts', 'fuzz'],
+    command: [
+      'vitest',
+      'run',
+      '--testTimeout=3600000',
+      '--reporter=default',
+      '--reporter=scripts/vitest-counts.ts',
+      'fuzz',
+    ],
     timeoutMs: 3 * HOUR_MS,
     env: { CONVOKE_FUZZ_RUNS: '1000000' },
   },

@@ -81,7 +81,9 @@ export async function runSteps(steps: readonly Step[]): Promise<Counts> {
       total.passed += counts.passed
       total.failed += counts.failed
       const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
-      lines.push(`${counts.failed === 0 ? 'ok    ' : 'FAILED'} ${step.name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds} s`)
+      lines.push(
+        `${counts.failed === 0 ? 'ok    ' : 'FAILED'} ${step.name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds} s`,
+      )
     }
   } finally {
     await rm(results, { recursive: true, force: true })

@@ -12,13 +12,37 @@ interface Report {
 const PLANTED: readonly { file: string; text: string; rule: string }[] = [
   { file: 'packages/host/src/base/planted-wall.ts', text: "import '../set/index.ts'\n", rule: 'floor-plan/base' },
   { file: 'packages/host/src/set/planted-door.ts', text: "import '../base/errors.ts'\n", rule: 'use-the-door' },
-  { file: 'packages/host/src/planted-room/index.ts', text: "import '../base/index.ts'\n", rule: 'every-room-is-on-the-plan' },
+  {
+    file: 'packages/host/src/planted-room/index.ts',
+    text: "import '../base/index.ts'\n",
+    rule: 'every-room-is-on-the-plan',
+  },
   { file: 'packages/host/src/set/planted/plan.ts', text: "import 'node:fs'\n", rule: 'pure-files' },
-  { file: 'packages/host/src/set/planted-sdk.ts', text: "import '@modelcontextprotocol/client'\n", rule: 'sdk-in-auth-only' },
-  { file: 'packages/host/src/set/planted-wire.ts', text: "import '@convoke/wire'\n", rule: 'wire-in-protocol-and-gateway-only' },
-  { file: 'packages/cli/src/planted-process.ts', text: "import 'node:child_process'\n", rule: 'processes-in-wire-only' },
-  { file: 'packages/cli/src/planted-deep.ts', text: "import '../../host/src/set/index.ts'\n", rule: 'products-use-the-public-host' },
-  { file: 'packages/gateway/src/planted-testkit.ts', text: "import '@convoke/testkit'\n", rule: 'testkit-in-tests-only' },
+  {
+    file: 'packages/host/src/set/planted-sdk.ts',
+    text: "import '@modelcontextprotocol/client'\n",
+    rule: 'sdk-in-auth-only',
+  },
+  {
+    file: 'packages/host/src/set/planted-wire.ts',
+    text: "import '@convoke/wire'\n",
+    rule: 'wire-in-protocol-and-gateway-only',
+  },
+  {
+    file: 'packages/cli/src/planted-process.ts',
+    text: "import 'node:child_process'\n",
+    rule: 'processes-in-wire-only',
+  },
+  {
+    file: 'packages/cli/src/planted-deep.ts',
+    text: "import '../../host/src/set/index.ts'\n",
+    rule: 'products-use-the-public-host',
+  },
+  {
+    file: 'packages/gateway/src/planted-testkit.ts',
+    text: "import '@convoke/testkit'\n",
+    rule: 'testkit-in-tests-only',
+  },
 ]
 
 const root = resolve(import.meta.dirname, '..')

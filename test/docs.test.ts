@@ -12,7 +12,10 @@ const sessions = snippets.filter(({ language }) => language === 'console')
 const CONFIG = {
   mcpServers: {
     memory: { command: 'node', args: [join(root, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')] },
-    everything: { command: 'node', args: [join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')] },
+    everything: {
+      command: 'node',
+      args: [join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')],
+    },
   },
 }
 let folder = ''
@@ -38,7 +41,13 @@ interface Ran {
 
 function run(command: string, args: readonly string[]): Promise<Ran> {
   return new Promise((done) => {
-    const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder, TMPDIR: tmpdir() }
+    const env = {
+      ...process.env,
+      XDG_CONFIG_HOME: folder,
+      XDG_STATE_HOME: folder,
+      XDG_CACHE_HOME: folder,
+      TMPDIR: tmpdir(),
+    }
     const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 })
     let output = ''
     child.stdout.on('data', (chunk) => {
@@ -61,25 +70,37 @@ async function writeProgram({ text, place }: Snippet): Promise<string> {
 describe('documentation', () => {
   test('every TypeScript example compiles', async () => {
     for (const one of programs) await writeProgram(one)
-    const options = { extends: join(root, 'tsconfig.check.json'), compilerOptions: { types: ['node'], typeRoots: [join(root, 'node_modules/@types')] }, include: ['*.ts'] }
+    const options = {
+      extends: join(root, 'tsconfig.check.json'),
+      compilerOptions: { types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+      include: ['*.ts'],
+    }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(options))
     expect(programs.length).toBeGreaterThan(0)
     expect(await run('tsc', ['-p', folder])).toEqual({ code: 0, output: '' })
   }, 120_000)
 
-  test.each(programs.filter(({ note }) => !note.includes('no-run')))('the example at $place runs', async (snippet) => {
-    const file = await writeProgram(snippet)
-    const ran = await run(process.execPath, ['--conditions=@convoke/source', file])
-    expect(ran, ran.output).toMatchObject({ code: 0 })
-  }, 90_000)
+  test.each(programs.filter(({ note }) => !note.includes('no-run')))(
+    'the example at $place runs',
+    async (snippet) => {
+      const file = await writeProgram(snippet)
+      const ran = await run(process.execPath, ['--conditions=@convoke/source', file])
+      expect(ran, ran.output).toMatchObject({ code: 0 })
+    },
+    90_000,
+  )
 
-  test.each(sessions)('the commands at $place do what they say', async ({ text }) => {
-    const commands = text.split('\n').filter((line) => line.startsWith('$ convoke '))
-    for (const line of commands) {
-      const [typed = '', promised] = line.slice(2).split(/\s+# exit /)
-      const script = typed.replace(/^convoke/, `"${process.execPath}" "${join(root, 'packages/cli/bin/convoke.js')}"`)
-      const ran = await run('sh', ['-c', script])
-      expect(ran.code, `${line}\n${ran.output}`).toBe(Number(promised ?? 0))
-    }
-  }, 120_000)
+  test.each(sessions)(
+    'the commands at $place do what they say',
+    async ({ text }) => {
+      const commands = text.split('\n').filter((line) => line.startsWith('$ convoke '))
+      for (const line of commands) {
+        const [typed = '', promised] = line.slice(2).split(/\s+# exit /)
+        const script = typed.replace(/^convoke/, `"${process.execPath}" "${join(root, 'packages/cli/bin/convoke.js')}"`)
+        const ran = await run('sh', ['-c', script])
+        expect(ran.code, `${line}\n${ran.output}`).toBe(Number(promised ?? 0))
+      }
+    },
+    120_000,
+  )
 })

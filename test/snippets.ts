@@ -16,7 +16,9 @@ function snippetsIn(file: string, text: string): Snippet[] {
   return [...text.matchAll(FENCE)].map(({ groups, index }) => {
     const { indent = '', language = '', note = '', body = '' } = groups ?? {}
     const line = text.slice(0, index).split('\n').length
-    const lines = body.split('\n').map((one) => (one.startsWith(indent) ? one.slice(indent.length) : one.trimStart().replace(/^\*$/, '')))
+    const lines = body
+      .split('\n')
+      .map((one) => (one.startsWith(indent) ? one.slice(indent.length) : one.trimStart().replace(/^\*$/, '')))
     return { place: `${file}:${line}`, language, note: note.trim(), text: lines.join('\n') }
   })
 }
