@@ -1,0 +1,40 @@
+// Gives a test file a temporary folder of its own and tells what stays in it.
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Watches the temporary folder of this process. */
+export interface TempWatch {
+  /** Paths of entries that are still there. */
+  left(): string[]
+  /** Removes the folder with all that is in it. */
+  stop(): void
+}
+
+/** Node's compile cache lives under the temporary folder by design. */
+const ALLOWED: ReadonlySet<string> = new Set(['node-compile-cache'])
+const VARIABLES: readonly string[] = process.platform === 'win32' ? ['TEMP', 'TMP'] : ['TMPDIR']
+
+/** Points `os.tmpdir()` of this process (and of the children that inherit its environment) at a new empty folder. */
+export function watchTempEntries(): TempWatch {
+  const folder = mkdtempSync(join(tmpdir(), 'cvk-'))
+  const before = VARIABLES.map((name) => process.env[name])
+  for (const name of VARIABLES) process.env[name] = folder
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', remove)
+  return {
+    left: () =>
+      readdirSync(folder)
+        .filter((name) => !ALLOWED.has(name))
+        .map((name) => join(folder, name)),
+    stop() {
+      for (const [index, name] of VARIABLES.entries()) {
+        const value = before[index]
+        if (value === undefined) delete process.env[name]
+        else process.env[name] = value
+      }
+      process.off('exit', remove)
+      remove()
+    },
+  }
+}
