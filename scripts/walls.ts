@@ -61,8 +61,9 @@ function cruise(): Promise<Report> {
 }
 
 async function sources(): Promise<string[]> {
-  const files = await Array.fromAsync(glob('packages/*/src/**/*.ts', { cwd: root }))
-  return files.map((file) => file.replaceAll('\\', '/')).sort()
+  const files: string[] = []
+  for await (const file of glob('packages/*/src/**/*.ts', { cwd: root })) files.push(file.replaceAll('\\', '/'))
+  return files.sort()
 }
 
 async function checkTree(): Promise<string[]> {
