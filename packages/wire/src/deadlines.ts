@@ -1,36 +1,52 @@
-// One timer for every pending call of the process. It is set to the nearest deadline and does nothing per call while later ones come and go.
+// One timer for every pending call on a platform. It is set to the nearest deadline and does nothing per call while later ones come and go.
+import type { Platform, TimerHandle } from './platform.ts'
 
 export interface DeadlineSource {
-  /** Fails what is due, and returns the next deadline (ms on the `performance.now()` clock), or Infinity. */
+  /** Fails what is due, and returns the next deadline (ms on the platform's clock), or Infinity. */
   sweep(nowMs: number): number
 }
 
-const sources = new Set<DeadlineSource>()
-let armedForMs = Infinity
-let timer: NodeJS.Timeout | undefined
+export class Deadlines {
+  readonly #platform: Platform
+  readonly #sources = new Set<DeadlineSource>()
+  #armedForMs = Infinity
+  #timer: TimerHandle | undefined
 
-/** Makes sure that `source.sweep` runs at `atMs` or soon after. A source is kept until it has no deadline left at a sweep. */
-export function watchDeadline(source: DeadlineSource, atMs: number): void {
-  sources.add(source)
-  if (atMs < armedForMs) arm(atMs)
-}
-
-function arm(atMs: number): void {
-  clearTimeout(timer)
-  armedForMs = atMs
-  if (atMs === Infinity) return
-  timer = setTimeout(fire, Math.max(1, Math.ceil(atMs - performance.now())))
-  timer.unref() // children and sockets keep the process alive, never the clock
-}
-
-function fire(): void {
-  armedForMs = Infinity
-  const nowMs = performance.now()
-  let nextMs = Infinity
-  for (const source of sources) {
-    const sourceNextMs = source.sweep(nowMs)
-    if (sourceNextMs === Infinity) sources.delete(source)
-    else nextMs = Math.min(nextMs, sourceNextMs)
+  constructor(platform: Platform) {
+    this.#platform = platform
   }
-  if (nextMs < armedForMs) arm(nextMs) // a sweep may have armed a nearer one
+
+  /** Makes sure that `source.sweep` runs at `atMs` or soon after. A source is kept until it has no deadline left at a sweep. */
+  watch(source: DeadlineSource, atMs: number): void {
+    this.#sources.add(source)
+    if (atMs < this.#armedForMs) this.#arm(atMs)
+  }
+
+  #arm(atMs: number): void {
+    this.#platform.clearTimer(this.#timer)
+    this.#armedForMs = atMs
+    // Children and sockets keep the process alive, never the clock.
+    this.#timer = this.#platform.setTimer(this.#fire, Math.max(1, Math.ceil(atMs - this.#platform.now())), 'background')
+  }
+
+  readonly #fire = (): void => {
+    this.#armedForMs = Infinity
+    const nowMs = this.#platform.now()
+    let nextMs = Infinity
+    for (const source of this.#sources) {
+      const sourceNextMs = source.sweep(nowMs)
+      if (sourceNextMs === Infinity) this.#sources.delete(source)
+      else nextMs = Math.min(nextMs, sourceNextMs)
+    }
+    if (nextMs < this.#armedForMs) this.#arm(nextMs) // a sweep may have armed a nearer one
+  }
+}
+
+const perPlatform = new WeakMap<Platform, Deadlines>()
+
+/** The deadlines of everything that runs on this platform. */
+export function deadlinesOf(platform: Platform): Deadlines {
+  let deadlines = perPlatform.get(platform)
+  if (deadlines === undefined) perPlatform.set(platform, (deadlines = new Deadlines(platform)))
+  return deadlines
 }

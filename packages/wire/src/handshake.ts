@@ -1,17 +1,11 @@
 // Which era does the server speak? Finds out on the one connection there is, and says what to remember.
+
+import type { RequestOptions } from './call.ts'
 import { WireError } from './errors.ts'
-import type { JsonObject, Peer, RequestOptions } from './peer.ts'
+import type { Peer } from './peer.ts'
+import { type Era, type JsonObject, LEGACY_VERSIONS, MODERN_VERSION } from './protocol.ts'
 import { checkHello, type ServerHello } from './validate.ts'
 
-export type Era = 'legacy' | 'modern'
-export const MODERN_VERSION = '2026-07-28'
-export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']
-
-/** What to keep for the next start: with it there is no probe. */
-export interface EraVerdict {
-  era: Era
-  version: string
-}
 export interface Hello extends ServerHello {
   era: Era
 }
@@ -126,21 +120,21 @@ export function negotiateStdio(
     const askLegacy = (): void => {
       if (legacyAsked) return
       legacyAsked = true
-      clearTimeout(patience)
+      peer.platform.clearTimer(patience)
       setEra('legacy')
       initialize(peer, introduction, options).then(resolve, reject)
     }
-    const patience = setTimeout(askLegacy, PROBE_PATIENCE_MS)
+    const patience = peer.platform.setTimer(askLegacy, PROBE_PATIENCE_MS)
     setEra('modern')
     discover(peer, options).then(
       (hello) => {
-        clearTimeout(patience)
+        peer.platform.clearTimer(patience)
         if (!legacyAsked) resolve(hello)
       },
       (error: unknown) => {
         if (saysLegacy(error)) askLegacy()
         else {
-          clearTimeout(patience)
+          peer.platform.clearTimer(patience)
           reject(error as Error)
         }
       },

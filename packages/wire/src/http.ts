@@ -1,47 +1,37 @@
 // Streamable HTTP of both eras: one POST per message, an answer as JSON or as an event stream, the legacy session and its GET stream.
 import { WireError } from './errors.ts'
 import { type HttpClient, nodeClient, undiciClient } from './http-client.ts'
-import { type Call, type Channel, methodNotFound, type Peer } from './peer.ts'
+import { type HeaderParameter, headerParameters, mirrorHeaders } from './mirror.ts'
+import { type Call, type Channel, type ChannelContext, methodNotFound, type Receiver } from './peer.ts'
+import { type Era, type JsonObject, MODERN_VERSION, type Tool } from './protocol.ts'
 import { EventReader } from './sse.ts'
+import type { HttpTarget } from './target.ts'
 
-export interface HttpTarget {
-  url: string
-  headers?: Record<string, string>
-  client?: 'node' | 'undici'
-  authorization?: Authorization
-}
-export interface Authorization {
-  /** Value of the Authorization header, or undefined to send none. */
-  header(): string | undefined | Promise<string | undefined>
-  /** After a 401 or 403. True: the credentials are new, send again. */
-  challenge(status: number, wwwAuthenticate: string | undefined): Promise<boolean>
-}
+export type { Authorization, HttpTarget } from './target.ts'
 
 const RECONNECT_MS = 1_000,
   RECONNECTS_MAX = 5,
   AUTH_RETRIES_MAX = 3
 
-/** The headers that must repeat parts of the body (modern era). */
-export type MirrorHeaders = (call: Call | undefined, text: string) => string[]
-
 export class HttpChannel implements Channel {
   readonly #url: URL
   readonly #target: HttpTarget
   readonly #messageBytesMax: number
-  readonly #peer: () => Peer
+  readonly #peer: () => Receiver
   #client: HttpClient
   #base: string[]
   #sessionId: string | undefined
   #listening: (() => void) | undefined
   #closed = false
+  readonly multiplexed = false
+  readonly #parameters = new Map<string, HeaderParameter[]>()
   version: string | undefined
-  era: 'legacy' | 'modern' = 'legacy'
-  mirror: MirrorHeaders = () => []
+  era: Era = 'legacy'
   /** A legacy session is gone (404). Resolves when a new one is there; then the call is sent again. */
   onSessionLost: () => Promise<void> = () =>
     Promise.reject(new WireError('session-lost', 'The server has forgotten the session'))
 
-  private constructor(target: HttpTarget, client: HttpClient, messageBytesMax: number, peer: () => Peer) {
+  private constructor(target: HttpTarget, client: HttpClient, messageBytesMax: number, peer: () => Receiver) {
     this.#url = new URL(target.url)
     this.#target = target
     this.#client = client
@@ -56,14 +46,29 @@ export class HttpChannel implements Channel {
     ]
   }
 
-  static async open(target: HttpTarget, messageBytesMax: number, peer: () => Peer): Promise<HttpChannel> {
+  static async open(target: HttpTarget, context: ChannelContext): Promise<HttpChannel> {
     const url = new URL(target.url)
-    return new HttpChannel(
-      target,
-      target.client === 'undici' ? await undiciClient(url) : nodeClient(url),
-      messageBytesMax,
-      peer,
-    )
+    const client =
+      (await context.platform.http?.(url, target)) ??
+      (target.client === 'undici' ? await undiciClient(url) : nodeClient(url))
+    return new HttpChannel(target, client, context.messageBytesMax, context.receiver)
+  }
+
+  speak(era: Era, version: string | undefined): void {
+    this.era = era
+    if (era === 'legacy') this.version = version
+  }
+
+  hasSent(call: Call): boolean {
+    return call.sent
+  }
+
+  acceptTool(tool: Tool): string | undefined {
+    if (this.era === 'legacy') return undefined
+    const parameters = headerParameters(tool)
+    if ('invalid' in parameters) return parameters.invalid
+    if (parameters.length > 0) this.#parameters.set(tool.name, parameters)
+    return undefined
   }
 
   get sessionId(): string | undefined {
@@ -89,7 +94,11 @@ export class HttpChannel implements Channel {
 
   #headers(call: Call | undefined, text: string): string[] {
     if (this.era === 'modern')
-      return [...this.#base, ...this.mirror(call, text), ...Object.entries(call?.options.headers ?? {}).flat()]
+      return [
+        ...this.#base,
+        ...mirrorHeaders(MODERN_VERSION, call, text, (tool) => this.#parameters.get(tool) ?? []),
+        ...Object.entries(call?.options.headers ?? {}).flat(),
+      ]
     const headers = [...this.#base]
     if (call?.method === 'initialize') return headers
     if (this.#sessionId !== undefined) headers.push('mcp-session-id', this.#sessionId)
@@ -133,6 +142,7 @@ export class HttpChannel implements Channel {
         } else this.#refuse(call, status, header, body)
       },
     })
+    if (call !== undefined) call.sent = true
     const abort = this.#client.exchange('POST', headers, text, answer)
     if (call !== undefined) call.abortExchange = abort
   }
@@ -189,12 +199,16 @@ export class HttpChannel implements Channel {
   }
 
   /** The stream on which a legacy server sends what no call asked for. Many servers answer 405: fine. */
-  listen(lastEventId?: string, delayMs: number = RECONNECT_MS): void {
+  listen(capabilities: JsonObject): void {
+    if (this.#sessionId !== undefined || pushes(capabilities)) this.#listen(undefined, RECONNECT_MS)
+  }
+
+  #listen(lastEventId: string | undefined, delayMs: number): void {
     if (this.#closed) return
     const headers = this.#headers(undefined, '')
     if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
     const again = (id: string | undefined, ms: number): void => {
-      if (!this.#closed) setTimeout(() => this.listen(id, ms), ms).unref()
+      if (!this.#closed) setTimeout(() => this.#listen(id, ms), ms).unref()
     }
     const answer = new Answer({
       channel: this,
@@ -259,7 +273,7 @@ class Answer {
   #retryMs: number
 
   readonly channel: HttpChannel
-  readonly peer: Peer
+  readonly peer: Receiver
   readonly call: Call | undefined
   readonly bytesMax: number
   readonly refused: Refused
@@ -267,7 +281,7 @@ class Answer {
 
   constructor(init: {
     channel: HttpChannel
-    peer: Peer
+    peer: Receiver
     call: Call | undefined
     bytesMax: number
     refused: Refused
@@ -291,7 +305,7 @@ class Answer {
     if (header('content-type')?.startsWith('text/event-stream') !== true) return
     this.#events = new EventReader(
       {
-        data: (bytes, start, end) => this.peer.receive(bytes, start, end),
+        data: (bytes, start, end) => this.peer.receive(bytes, start, end, this.call),
         oversized: (head, tail, length) => this.#tooLarge(head, tail, length),
         id: (id) => {
           this.#lastEventId = id
@@ -337,7 +351,7 @@ class Answer {
       this.#events.end()
       return this.#streamOver(new WireError('closed', 'The event stream ended before the answer'))
     }
-    if (body.length > 0) this.peer.receive(body, 0, body.length)
+    if (body.length > 0) this.peer.receive(body, 0, body.length, this.call)
     // Asked first: an Error that nobody needs costs a stack trace per call.
     if (this.call !== undefined && this.peer.isPending(this.call))
       this.peer.fail(
@@ -361,6 +375,14 @@ class Answer {
     if (this.stream !== undefined) this.stream.again(id, this.#retryMs)
     else this.channel.resume(this.call, id, this.#retryMs)
   }
+}
+
+function pushes(capabilities: JsonObject): boolean {
+  return (
+    Object.values(capabilities).some(
+      (one) => typeof one === 'object' && one !== null && ('listChanged' in one || 'subscribe' in one),
+    ) || 'logging' in capabilities
+  )
 }
 
 function rpcErrorIn(body: Buffer): { code: number; message: string; data?: unknown } | undefined {

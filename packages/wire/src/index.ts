@@ -1,13 +1,28 @@
-export { type RpcError, WireError, type WireErrorCode } from './errors.ts'
-export type { Era, EraVerdict } from './handshake.ts'
-export type { Authorization, HttpTarget } from './http.ts'
-export type { JsonObject, RawAnswer, RequestOptions } from './peer.ts'
+// The client half: one MCP server as a `Session`, whatever its transport and era.
+export type { CallContext, RawAnswer, RequestOptions, ServerRequestContext, ServerRequestHandler } from './call.ts'
+export { type CloseOutcome, WireError, type WireErrorCode, type WireErrorDetails, type WireLimit } from './errors.ts'
+export type { ExchangeSink, HttpClient } from './http-port.ts'
+export type { Listing, ListOptions, Rejected } from './listing.ts'
+export { type ChildProcessPort, nodePlatform, type Platform, type SpawnSpec, type TimerHandle } from './platform.ts'
+export type { FileFacts, FilesPort } from './platform-files.ts'
 export {
-  type ListOptions,
-  type ServerRequestHandler,
-  Session,
-  type SessionOptions,
-  type ToolListing,
-} from './session.ts'
-export type { StdioTarget } from './stdio.ts'
-export type { Tool, ToolResult } from './validate.ts'
+  type ContentBlock,
+  type Era,
+  type EraVerdict,
+  type JsonObject,
+  LEGACY_VERSIONS,
+  type ListItems,
+  type ListKind,
+  MODERN_VERSION,
+  type Prompt,
+  type PromptArgument,
+  type Resource,
+  type ResourceTemplate,
+  type RpcError,
+  type Tool,
+  type ToolResult,
+} from './protocol.ts'
+export { Session, type SessionOptions } from './session.ts'
+export type { WriteBurst } from './stdio.ts'
+export type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
+export type { Authorization, HeadersProvider, HttpTarget, StdioTarget } from './target.ts'

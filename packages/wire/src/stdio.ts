@@ -1,16 +1,10 @@
 // A server as a child process: newline-delimited JSON over its pipes. Owns the process group and nothing else.
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
+import type { Call } from './call.ts'
+import type { Channel, ChannelContext } from './channel.ts'
 import { WireError } from './errors.ts'
 import { LineReader } from './line-reader.ts'
-import type { Call, Channel, Peer } from './peer.ts'
-
-export interface StdioTarget {
-  command: string
-  args?: string[]
-  env?: Record<string, string | undefined>
-  cwd?: string
-}
+import type { ChildProcessPort } from './platform.ts'
+import type { StdioTarget } from './target.ts'
 
 /**
  * When queued messages are written. `tick`: at the end of this callback, best for one caller. `turn`: after all input of this turn of the
@@ -29,7 +23,8 @@ process.on('exit', () => {
 })
 
 export class StdioChannel implements Channel {
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly multiplexed = true
+  readonly #child: ChildProcessPort
   readonly #exited: Promise<void>
   #stderr: Buffer[] = []
   #stderrBytes = 0
@@ -37,17 +32,18 @@ export class StdioChannel implements Channel {
   #flushing = false
   #blocked = false
   #closing: Promise<void> | undefined
+  #queuedId = 0
+  #writtenId = 0
 
   readonly #burst: WriteBurst
 
-  constructor(target: StdioTarget, messageBytesMax: number, peer: () => Peer, burst: WriteBurst) {
+  constructor(target: StdioTarget, { platform, messageBytesMax, receiver: peer }: ChannelContext, burst: WriteBurst) {
     this.#burst = burst
-    this.#child = spawn(target.command, target.args ?? [], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: (target.env as NodeJS.ProcessEnv) ?? process.env,
+    this.#child = platform.spawn({
+      command: target.command,
+      args: target.args ?? [],
+      env: { ...(platform.env as Record<string, string>), ...target.env },
       ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
-      detached: !isWindows, // its own group, so that grandchildren die with it
-      windowsHide: true,
     })
     const { pid, stdin, stdout, stderr } = this.#child
     if (pid !== undefined) groups.add(pid)
@@ -92,7 +88,8 @@ export class StdioChannel implements Channel {
   }
 
   /** Messages of one burst leave in one write: under load one system call carries many calls. */
-  send(text: string): void {
+  send(text: string, call: Call | undefined): void {
+    if (call !== undefined) this.#queuedId = call.id
     this.#outgoing += text + '\n'
     if (this.#flushing || this.#blocked) return
     this.#flushing = true
@@ -106,15 +103,21 @@ export class StdioChannel implements Channel {
     if (this.#outgoing === '' || this.#blocked) return
     const text = this.#outgoing
     this.#outgoing = ''
+    this.#writtenId = this.#queuedId
     if (!this.#child.stdin.destroyed) this.#blocked = !this.#child.stdin.write(text)
   }
   static flush(channel: StdioChannel): void {
     channel.#flush()
   }
 
+  hasSent(call: Call): boolean {
+    return call.id <= this.#writtenId
+  }
+
   cancel(call: Call, reason: string): void {
     this.send(
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.id},"reason":${JSON.stringify(reason)}}}`,
+      undefined,
     )
   }
 

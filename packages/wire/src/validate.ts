@@ -1,20 +1,9 @@
 // Shallow, tolerant checks of results. They look only at what the host relies on, keep everything by reference, and drop single bad items.
 import { WireError } from './errors.ts'
-import type { JsonObject } from './peer.ts'
+import type { JsonObject, ListKind, ToolResult } from './protocol.ts'
 
-export interface Tool extends JsonObject {
-  name: string
-  inputSchema: JsonObject
-}
-export interface Rejected {
-  name: string
-  reason: string
-}
-export interface ToolResult extends JsonObject {
-  content: JsonObject[]
-  structuredContent?: unknown
-  isError?: boolean
-}
+export type { Tool, ToolResult } from './protocol.ts'
+
 export interface ServerHello {
   version: string
   capabilities: JsonObject
@@ -37,10 +26,37 @@ export function checkHello(result: JsonObject, version: unknown): ServerHello {
   }
 }
 
-/** Why this item cannot be used as a tool; undefined = it can. */
-export function toolFault(tool: unknown): string | undefined {
-  if (!isObject(tool)) return 'not an object'
-  if (typeof tool['name'] !== 'string' || tool['name'] === '') return 'no name'
+/** Why this item of a listing cannot be used; undefined = it can. */
+export function itemFault(kind: ListKind, item: unknown): string | undefined {
+  if (!isObject(item)) return 'not an object'
+  const fault = textFault(item)
+  if (fault !== undefined) return fault
+  switch (kind) {
+    case 'tools':
+      return item['name'] === '' ? 'no name' : toolFault(item)
+    case 'resources':
+      return isText(item['uri']) ? undefined : 'no uri'
+    case 'resourceTemplates':
+      return isText(item['uriTemplate']) ? undefined : 'no uriTemplate'
+    case 'prompts':
+      if (item['name'] === '') return 'no name'
+      return item['arguments'] === undefined || Array.isArray(item['arguments'])
+        ? undefined
+        : 'arguments are not a list'
+  }
+}
+
+function textFault({ name, title, description }: JsonObject): string | undefined {
+  if (typeof name !== 'string') return 'no name'
+  if (title !== undefined && typeof title !== 'string') return 'title is not text'
+  return description === undefined || typeof description === 'string' ? undefined : 'description is not text'
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function toolFault(tool: JsonObject): string | undefined {
   const schema = tool['inputSchema']
   if (!isObject(schema)) return 'no inputSchema'
   return schema['type'] === undefined || schema['type'] === 'object' ? undefined : 'inputSchema is not an object schema'
