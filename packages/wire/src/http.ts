@@ -305,7 +305,9 @@ class Answer {
     if (header('content-type')?.startsWith('text/event-stream') !== true) return
     this.#events = new EventReader(
       {
-        data: (bytes, start, end) => this.peer.receive(bytes, start, end, this.call),
+        event: (bytes, start, end) => {
+          if (end > start) this.peer.receive(bytes, start, end, this.call)
+        },
         oversized: (head, tail, length) => this.#tooLarge(head, tail, length),
         id: (id) => {
           this.#lastEventId = id
