@@ -1,0 +1,103 @@
+// Runs scenarios of the official conformance suite, one process each, and reads its own frozen requirement lists.
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+/** The revisions that have a frozen list of required scenarios. */
+export const REVISIONS = ['2025-11-25', '2026-07-28'] as const
+export type Revision = (typeof REVISIONS)[number]
+
+/** Which side of the protocol is judged. */
+export type Leg = 'client' | 'server'
+
+/** How one scenario ended. `output` is what the suite printed. */
+export interface ScenarioOutcome {
+  readonly scenario: string
+  readonly passed: boolean
+  readonly durationMs: number
+  readonly output: string
+}
+
+/** Who is judged: a server by its address, a client by its command line (without spaces inside a word). */
+export type Subject = { readonly url: string } | { readonly command: string }
+
+/** How long the suite waits inside a scenario, and how long we wait for the suite. */
+const SCENARIO_TIMEOUT_MS = 60_000
+const PROCESS_TIMEOUT_MS = 90_000
+const OUTPUT_CHARS_MAX = 200_000
+
+const suiteDirectory = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
+
+/** The required scenarios of a revision, from the suite's `requirements/REVISION.yaml` (two plain lists among comments). */
+export function requiredScenarios(revision: Revision, leg: Leg): string[] {
+  const lines = readFileSync(join(suiteDirectory, 'requirements', `${revision}.yaml`), 'utf8').split('\n')
+  const start = lines.indexOf(`${leg}:`) + 1
+  const length = lines.slice(start).findIndex((line) => !line.startsWith('  - '))
+  return lines.slice(start, start + length).map((line) => line.slice('  - '.length).trim())
+}
+
+/** Runs one scenario once. Never rejects; nothing of it is left running. */
+export async function runScenario(
+  scenario: string,
+  revision: Revision,
+  subject: Subject,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<ScenarioOutcome> {
+  const startedAtMs = performance.now()
+  const [leg, who, what]: [Leg, string, string] =
+    'url' in subject ? ['server', '--url', subject.url] : ['client', '--command', subject.command]
+  const args = [join(suiteDirectory, 'dist/index.js'), leg, who, what, '--scenario', scenario]
+  const { code, output } = await run(
+    [...args, '--spec-version', revision, '--timeout', String(SCENARIO_TIMEOUT_MS)],
+    options.signal,
+  )
+  const durationMs = Math.round(performance.now() - startedAtMs)
+  return { scenario, passed: code === 0 && hasChecks(output), durationMs, output }
+}
+
+/** A scenario that checked nothing has shown nothing. */
+function hasChecks(output: string): boolean {
+  return /Passed: [1-9]\d*\/\d+, 0 failed/.test(output)
+}
+
+function run(args: readonly string[], signal: AbortSignal | undefined): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+      env: { ...process.env, NO_COLOR: '1' },
+    })
+    let output = ''
+    const collect = (part: Buffer): void => {
+      if (output.length < OUTPUT_CHARS_MAX) output += part.toString()
+    }
+    child.stdout.on('data', collect)
+    child.stderr.on('data', collect)
+    const end = (): void => endGroup(child.pid)
+    const timer = setTimeout(() => {
+      output += `\nstopped after ${PROCESS_TIMEOUT_MS} ms\n`
+      end()
+    }, PROCESS_TIMEOUT_MS)
+    signal?.addEventListener('abort', end)
+    child.once('error', (error) => {
+      output += String(error)
+    })
+    child.once('close', (code) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      end()
+      resolve({ code: code ?? 1, output })
+    })
+  })
+}
+
+/** Ends a process and what it has started. */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing of the group is left.
+  }
+}
