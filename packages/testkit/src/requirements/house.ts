@@ -6,4 +6,9 @@ export const house: readonly Requirement[] = [
     text: 'A test file that leaves a process, socket, server, timer, watcher or temporary entry behind fails, and the leak is named',
     milestone: 1,
   },
+  {
+    id: 'house.002',
+    text: 'A promised behaviour that no test cites, an unknown id and a doubled id fail the gate and are named',
+    milestone: 1,
+  },
 ]
