@@ -80,7 +80,7 @@ async function open(options: SessionOptions, platform: Platform): Promise<Opened
   const { target } = options
   const channel: Channel =
     target.kind === 'stdio'
-      ? new (await import('./stdio.ts')).StdioChannel(target, context, options.writeBurst ?? 'tick')
+      ? await (await import('./stdio.ts')).StdioChannel.open(target, context, options.writeBurst ?? 'tick')
       : await (await import('./http.ts')).HttpChannel.open(target, context)
   peer = new Peer(
     channel,

@@ -9,14 +9,19 @@ export interface LineSink {
 
 const NEWLINE = 10
 const EDGE_BYTES = 512
+/** Parts smaller than this are copied together: a stream that trickles must not cost an object per byte. */
+const SMALL_BYTES = 2_048
+const SLAB_BYTES = 4_096
+const EMPTY = Buffer.alloc(0)
 
 export class LineReader {
-  #parts: Buffer[] = []
-  #length = 0
-  #skipping: { head: Buffer; tail: Buffer } | undefined
-
   readonly sink: LineSink
   readonly lineBytesMax: number
+  #parts: Buffer[] = []
+  #length = 0
+  /** Where small parts are copied to; its filled beginning is the last of `#parts`. */
+  #slab: { bytes: Buffer; used: number } | undefined
+  #skipping: { head: Buffer; tail: Buffer } | undefined
 
   constructor(sink: LineSink, lineBytesMax: number) {
     this.sink = sink
@@ -35,32 +40,46 @@ export class LineReader {
 
   /** Bytes after the last newline, if any: a last line that was never ended. */
   flush(): void {
-    if (this.#length > 0) this.#finish(Buffer.alloc(0))
+    if (this.#length > 0) this.#finish(EMPTY)
   }
 
   #keep(part: Buffer): void {
     this.#length += part.length
     if (this.#skipping !== undefined) {
-      this.#skipping.tail = lastBytes(this.#skipping.tail, part)
+      this.#skipping.tail = lastBytes([this.#skipping.tail, part])
       return
     }
-    this.#parts.push(part)
+    if (part.length < SMALL_BYTES) this.#keepSmall(part)
+    else {
+      this.#slab = undefined
+      this.#parts.push(part)
+    }
     if (this.#length > this.lineBytesMax) this.#startSkipping()
   }
 
+  #keepSmall(part: Buffer): void {
+    let slab = this.#slab
+    if (slab === undefined || slab.used + part.length > SLAB_BYTES) {
+      slab = this.#slab = { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), used: 0 }
+      this.#parts.push(EMPTY)
+    }
+    part.copy(slab.bytes, slab.used)
+    slab.used += part.length
+    this.#parts[this.#parts.length - 1] = slab.bytes.subarray(0, slab.used)
+  }
+
   #startSkipping(): void {
-    const [first, last] = [this.#parts[0], this.#parts.at(-1)]
-    if (first === undefined || last === undefined) return
-    const before = this.#parts.at(-2) ?? Buffer.alloc(0)
-    this.#skipping = { head: Buffer.from(first.subarray(0, EDGE_BYTES)), tail: lastBytes(before, last) }
+    this.#skipping = { head: firstBytes(this.#parts), tail: lastBytes(this.#parts) }
     this.#parts = []
+    this.#slab = undefined
   }
 
   #finish(part: Buffer): void {
-    this.#keep(part)
+    if (part.length > 0) this.#keep(part)
     const { sink } = this
     const [parts, length, skipping] = [this.#parts, this.#length, this.#skipping]
     this.#parts = []
+    this.#slab = undefined
     this.#length = 0
     this.#skipping = undefined
     if (skipping !== undefined) return sink.oversized(skipping.head, skipping.tail, length)
@@ -69,7 +88,24 @@ export class LineReader {
   }
 }
 
-function lastBytes(before: Buffer, part: Buffer): Buffer {
-  if (part.length >= EDGE_BYTES) return Buffer.from(part.subarray(part.length - EDGE_BYTES))
-  return Buffer.concat([before.subarray(Math.max(0, before.length - (EDGE_BYTES - part.length))), part])
+function firstBytes(parts: readonly Buffer[]): Buffer {
+  const taken: Buffer[] = []
+  let length = 0
+  for (const part of parts) {
+    if (length >= EDGE_BYTES) break
+    taken.push(part.subarray(0, EDGE_BYTES - length))
+    length += part.length
+  }
+  return Buffer.concat(taken)
+}
+
+function lastBytes(parts: readonly Buffer[]): Buffer {
+  const taken: Buffer[] = []
+  let length = 0
+  for (let index = parts.length - 1; index >= 0 && length < EDGE_BYTES; index--) {
+    const part = parts[index] as Buffer
+    taken.unshift(part.subarray(Math.max(0, part.length - (EDGE_BYTES - length))))
+    length += part.length
+  }
+  return Buffer.concat(taken)
 }

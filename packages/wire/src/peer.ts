@@ -1,6 +1,7 @@
 // The JSON-RPC half that all transports share: pending calls, deadlines, progress, cancellation, and what the server asks of us.
 import { Call, type RawAnswer, type RequestOptions } from './call.ts'
 import type { Channel, Receiver } from './channel.ts'
+import { cleanText } from './clean-text.ts'
 import { type Deadlines, deadlinesOf } from './deadlines.ts'
 import { type Envelope, recoverId, scanEnvelope } from './envelope.ts'
 import { type CloseOutcome, type RpcError, WireError } from './errors.ts'
@@ -239,7 +240,7 @@ export class Peer implements Receiver {
   #noise(text: string): void {
     if (this.noiseCount++ > 0) return
     try {
-      this.#hooks.onNoise(text.slice(0, NOISE_CHARS_KEPT))
+      this.#hooks.onNoise(cleanText(text.slice(0, NOISE_CHARS_KEPT)).trim())
     } catch {
       /* a throwing listener is nobody's failure */
     }

@@ -5,6 +5,7 @@ import type * as Crypto from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { HttpClient } from './http-port.ts'
 import { type FilesPort, nodeFiles } from './platform-files.ts'
+import { nodeProcesses, type ProcessTable } from './process-table.ts'
 import type { HttpTarget } from './target.ts'
 
 /** What `setTimer` returned; only `clearTimer` looks at it. */
@@ -17,6 +18,8 @@ export interface SpawnSpec {
   /** The whole environment of the child. */
   env: Readonly<Record<string, string>>
   cwd?: string
+  /** Windows: the arguments are quoted already. */
+  verbatimArguments?: boolean
 }
 
 /** A started process. Its streams are pipes; it leads a process group of its own (not on Windows). */
@@ -49,6 +52,9 @@ export interface Platform {
   readonly os: string
   /** The process id of the host. */
   readonly pid: number
+  /** The user that the host runs as; -1 where there is no such number. */
+  readonly userId: number
+  readonly processes: ProcessTable
   /** Starts a process; failures come as its `error` event. */
   spawn(spec: SpawnSpec): ChildProcessPort
   /** Sends a signal to a process, or to the group that it leads. False when there is nobody to get it. */
@@ -76,19 +82,24 @@ export const nodePlatform: Platform = {
   env: process.env,
   os: process.platform,
   pid: process.pid,
-  spawn: ({ command, args, env, cwd }) =>
+  userId: process.getuid?.() ?? -1,
+  processes: nodeProcesses,
+  spawn: ({ command, args, env, cwd, verbatimArguments = false }) =>
     (process.getBuiltinModule('node:child_process') as typeof ChildProcess).spawn(command, [...args], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env,
       ...(cwd === undefined ? {} : { cwd }),
       detached: !isWindows, // a group of its own, so that grandchildren end with it
       windowsHide: true,
+      windowsVerbatimArguments: verbatimArguments,
     }),
   kill(pid, signal, to) {
+    if (isWindows && to === 'group' && signal !== 0) return killTree(pid, signal)
     try {
       return process.kill(to === 'group' && !isWindows ? -pid : pid, signal)
-    } catch {
-      return false
+    } catch (error) {
+      // Somebody is there, but belongs to another user: nothing that a signal of ours could end.
+      return signal === 0 && (error as NodeJS.ErrnoException).code === 'EPERM'
     }
   },
   onExit(listener) {
@@ -96,4 +107,11 @@ export const nodePlatform: Platform = {
     return () => process.off('exit', listener)
   },
   files: nodeFiles,
+}
+
+/** Windows has no groups and no way to ask a console program to end: the first signal does nothing, the last ends the whole tree. */
+function killTree(pid: number, signal: NodeJS.Signals): boolean {
+  if (signal !== 'SIGKILL') return true
+  const { spawnSync } = process.getBuiltinModule('node:child_process') as typeof ChildProcess
+  return spawnSync('taskkill', ['/PID', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true }).status === 0
 }

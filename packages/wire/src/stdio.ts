@@ -1,9 +1,10 @@
-// A server as a child process: newline-delimited JSON over its pipes. Owns the process group and nothing else.
+// A server as a child process: newline-delimited JSON over its pipes.
 import type { Call } from './call.ts'
-import type { Channel, ChannelContext } from './channel.ts'
-import { WireError } from './errors.ts'
+import type { Channel, ChannelContext, Receiver } from './channel.ts'
+import { type CloseOutcome, WireError } from './errors.ts'
 import { LineReader } from './line-reader.ts'
-import type { ChildProcessPort } from './platform.ts'
+import type { Platform } from './platform.ts'
+import { type ProcessEnd, type SpawnedProcess, spawnProcess } from './spawner.ts'
 import type { StdioTarget } from './target.ts'
 
 /**
@@ -12,85 +13,76 @@ import type { StdioTarget } from './target.ts'
  */
 export type WriteBurst = 'tick' | 'turn'
 
-const STDERR_BYTES_KEPT = 16 * 1024
-const CLOSE_STEP_MS = 2_000
-const isWindows = process.platform === 'win32'
-
-/** Groups to kill if the host exits without closing; one listener for all. */
-const groups = new Set<number>()
-process.on('exit', () => {
-  for (const pid of groups) signalGroup(pid, 'SIGKILL')
-})
+/** Answers that a server has asked for and does not read. */
+const UNREAD_ANSWER_CHARS_MAX = 64 * 1024 * 1024
+/** A pipe that breaks is nearly always the first sign of an end; the end itself says more. */
+const BROKEN_PIPE_GRACE_MS = 1_000
 
 export class StdioChannel implements Channel {
   readonly multiplexed = true
-  readonly #child: ChildProcessPort
-  readonly #exited: Promise<void>
-  #stderr: Buffer[] = []
-  #stderrBytes = 0
+  readonly #platform: Platform
+  readonly #process: SpawnedProcess
+  readonly #receiver: () => Receiver
+  readonly #reader: LineReader
+  readonly #burst: WriteBurst
   #outgoing = ''
+  /** How much of `#outgoing` are answers to the server. */
+  #answerChars = 0
   #flushing = false
   #blocked = false
-  #closing: Promise<void> | undefined
+  /** Calls are queued in the order of their ids, so one number says which have left. */
   #queuedId = 0
   #writtenId = 0
+  #closing: Promise<void> | undefined
 
-  readonly #burst: WriteBurst
+  /** @throws {WireError} `spawn-failed` */
+  static async open(target: StdioTarget, context: ChannelContext, burst: WriteBurst): Promise<StdioChannel> {
+    return new StdioChannel(await spawnProcess(context.platform, target), context, burst)
+  }
 
-  constructor(target: StdioTarget, { platform, messageBytesMax, receiver: peer }: ChannelContext, burst: WriteBurst) {
+  private constructor(
+    child: SpawnedProcess,
+    { platform, messageBytesMax, receiver }: ChannelContext,
+    burst: WriteBurst,
+  ) {
+    this.#platform = platform
+    this.#process = child
+    this.#receiver = receiver
     this.#burst = burst
-    this.#child = platform.spawn({
-      command: target.command,
-      args: target.args ?? [],
-      env: { ...(platform.env as Record<string, string>), ...target.env },
-      ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
-    })
-    const { pid, stdin, stdout, stderr } = this.#child
-    if (pid !== undefined) groups.add(pid)
-    const reader = new LineReader(
+    this.#reader = new LineReader(
       {
-        line: (bytes, start, end) => peer().receive(bytes, start, end),
-        oversized: (head, tail, length) => peer().receiveOversized(head, tail, length),
+        line: (bytes, start, end) => receiver().receive(bytes, start, end),
+        oversized: (head, tail, length) => receiver().receiveOversized(head, tail, length),
       },
       messageBytesMax,
     )
-    stdout.on('data', (chunk: Buffer) => reader.push(chunk))
-    stderr.on('data', (chunk: Buffer) => this.#keepStderr(chunk))
-    stdin.on('error', () => {}) // EPIPE: 'close' tells more
-    stdin.on('drain', () => {
+    child.onOutput((chunk) => {
+      // While it is being closed a server is still read, so that it can end, but nobody waits for what it says.
+      if (this.#closing === undefined) this.#reader.push(chunk)
+    })
+    child.stdin.on('drain', () => {
       this.#blocked = false
       this.#flush()
     })
-    this.#exited = new Promise((resolve) => {
-      this.#child.once('error', (cause) => {
-        peer().end(new WireError('spawn-failed', `Could not start "${target.command}": ${cause.message}`, { cause }))
-        resolve()
-      })
-      // 'close' comes after the last output has been read, so an answer written just before the exit still counts.
-      this.#child.once('close', (code, signal) => {
-        reader.flush()
-        peer().end(new WireError('closed', `The server process ended (${signal ?? `code ${code}`})`))
-        resolve()
-      })
-      this.#child.once('exit', () => {
-        if (pid !== undefined) groups.delete(pid)
-      })
-    })
+    child.onBroken(() =>
+      platform.setTimer(() => this.#lose('The server closed its pipes'), BROKEN_PIPE_GRACE_MS, 'background'),
+    )
+    void child.ended.then((end) => this.#ended(end))
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid
+  get pid(): number {
+    return this.#process.pid
   }
 
-  /** The last 16 KiB that the server wrote to stderr. */
   get stderrTail(): string {
-    return Buffer.concat(this.#stderr).subarray(-STDERR_BYTES_KEPT).toString('utf8')
+    return this.#process.stderr.text
   }
 
   /** Messages of one burst leave in one write: under load one system call carries many calls. */
   send(text: string, call: Call | undefined): void {
     if (call !== undefined) this.#queuedId = call.id
-    this.#outgoing += text + '\n'
+    else if (this.#blocked && this.#refuses(text)) return
+    this.#outgoing += `${text}\n`
     if (this.#flushing || this.#blocked) return
     this.#flushing = true
     if (this.#burst === 'tick')
@@ -98,13 +90,23 @@ export class StdioChannel implements Channel {
     else setImmediate(flush, this)
   }
 
+  /** A server that floods us with requests and reads no answer must not fill our memory. */
+  #refuses(text: string): boolean {
+    this.#answerChars += text.length
+    if (this.#answerChars <= UNREAD_ANSWER_CHARS_MAX) return false
+    this.#lose('The server sends requests and does not read the answers')
+    return true
+  }
+
   #flush(): void {
     this.#flushing = false
     if (this.#outgoing === '' || this.#blocked) return
     const text = this.#outgoing
     this.#outgoing = ''
+    this.#answerChars = 0
     this.#writtenId = this.#queuedId
-    if (!this.#child.stdin.destroyed) this.#blocked = !this.#child.stdin.write(text)
+    const { stdin } = this.#process
+    if (!stdin.destroyed && !stdin.writableEnded) this.#blocked = !stdin.write(text)
   }
   static flush(channel: StdioChannel): void {
     channel.#flush()
@@ -121,50 +123,48 @@ export class StdioChannel implements Channel {
     )
   }
 
-  #keepStderr(chunk: Buffer): void {
-    this.#stderr.push(chunk)
-    this.#stderrBytes += chunk.length
-    while (this.#stderrBytes - (this.#stderr[0]?.length ?? 0) > STDERR_BYTES_KEPT)
-      this.#stderrBytes -= this.#stderr.shift()?.length ?? 0
+  #ended({ exitCode, signal }: ProcessEnd): void {
+    if (this.#closing === undefined) this.#reader.flush()
+    const how = signal === undefined ? `with code ${exitCode}` : `by ${signal}`
+    this.#end({
+      cause: 'process-exited',
+      message: `The server process ended ${how}`,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      ...(signal === undefined ? {} : { signal }),
+    })
   }
 
-  /** End of input, then SIGTERM, then SIGKILL to the whole group, 2 s apart. Resolves when the process is gone. */
+  #lose(message: string): void {
+    this.#end({ cause: 'connection-lost', message })
+    void this.close()
+  }
+
+  #end(outcome: CloseOutcome): void {
+    const { exitCode, signal } = outcome
+    const { text, lastLine } = this.#process.stderr
+    const message =
+      lastLine === undefined || outcome.cause === 'local'
+        ? outcome.message
+        : `${outcome.message} (last stderr line: ${lastLine})`
+    const error = new WireError('closed', message, {
+      stderrTail: text,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    this.#receiver().end(error, { ...outcome, message })
+  }
+
+  /** Calls in flight fail at once; the process gets the time that the spawner gives. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#close())
+    this.#closing ??= this.#close()
+    return this.#closing
   }
 
   async #close(): Promise<void> {
-    const { pid } = this.#child
     this.#flush()
-    this.#child.stdin.end()
-    if (pid === undefined) return this.#exited
-    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (await settledWithin(this.#exited, CLOSE_STEP_MS)) break
-      signalGroup(pid, signal)
-    }
-    signalGroup(pid, 'SIGKILL') // grandchildren that outlived their parent
-    this.#child.stdout.destroy()
-    this.#child.stderr.destroy()
-    await this.#exited
+    this.#end({ cause: 'local', message: 'The session was closed' })
+    await this.#process.close()
   }
 }
 
 const flush = StdioChannel.flush
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(isWindows ? pid : -pid, signal)
-  } catch {
-    /* gone already */
-  }
-}
-
-function settledWithin(promise: Promise<void>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms)
-    void promise.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
-}
