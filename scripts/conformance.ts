@@ -1,0 +1,131 @@
+// `npm run conformance`: the official suite's own frozen requirement sets, one scenario at a time, each once.
+// Client: our client. Server: the fixture behind `convoke serve --transparent` (`--server fixture`: the fixture alone).
+import './assert-node.ts'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Score, score } from '../packages/testkit/conformance/scores.ts'
+import {
+  type Leg,
+  REVISIONS,
+  type Revision,
+  requiredScenarios,
+  type Subject,
+} from '../packages/testkit/conformance/suite.ts'
+import { startGateway } from '../packages/testkit/src/gateway-runner.ts'
+import { type RunningServer, startSdk2Http } from '../packages/testkit/src/runners.ts'
+import { report } from './result.ts'
+
+const HELP = `npm run conformance -- [options]
+  --leg client|server        only this side (default: both)
+  --revision DATE            only this revision (default: ${REVISIONS.join(' and ')})
+  --server gateway|fixture   whom the server scenarios meet (default: gateway)
+  --url URL                  … or a server that runs already
+  --only REGEX               only scenarios whose name matches
+  --concurrency N            scenarios at a time (default: 1)
+  --verbose                  the suite's output of every scenario, not of failed ones alone
+  --json                     one JSON document instead of lines
+`
+const { values: options } = parseArgs({
+  options: {
+    leg: { type: 'string' },
+    revision: { type: 'string' },
+    server: { type: 'string', default: 'gateway' },
+    url: { type: 'string' },
+    only: { type: 'string' },
+    concurrency: { type: 'string', default: '1' },
+    verbose: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const LEGS: readonly Leg[] = ['client', 'server']
+const clientFile = resolve(import.meta.dirname, '../packages/testkit/conformance/client.ts')
+const log = options.json ? process.stderr : process.stdout
+const stop = new AbortController()
+
+/** Whoever is judged, held until the scenarios are over. */
+interface Judged extends AsyncDisposable {
+  readonly subject: Subject
+}
+
+async function judged(leg: Leg): Promise<Judged> {
+  if (leg === 'client') return alone({ command: `${process.execPath} --conditions=@convoke/source ${clientFile}` })
+  if (options.url !== undefined) return alone({ url: options.url })
+  const fixture = await startSdk2Http()
+  if (options.server === 'fixture') return holding([fixture], { url: fixture.url })
+  try {
+    const gateway = await startGateway({ servers: { fixture: { url: fixture.url } }, transparent: 'fixture' })
+    return holding([gateway, fixture], { url: gateway.url })
+  } catch (error) {
+    await fixture[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+function alone(subject: Subject): Judged {
+  return { subject, [Symbol.asyncDispose]: async () => {} }
+}
+
+function holding(servers: readonly RunningServer[], subject: Subject): Judged {
+  return {
+    subject,
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A subject that does not start has passed nothing, and the other sets are still run. */
+async function judge(leg: Leg, revision: Revision): Promise<Score> {
+  try {
+    return await scoreOf(leg, revision)
+  } catch (error) {
+    log.write(`  FAILED ${leg} ${revision} did not start: ${String(error)}\n`)
+    const target = requiredScenarios(revision, leg).length
+    return { leg, revision, passed: 0, run: target, target, durationMs: 0, failed: [] }
+  }
+}
+
+async function scoreOf(leg: Leg, revision: Revision): Promise<Score> {
+  await using who = await judged(leg)
+  return await score(leg, revision, who.subject, {
+    ...(options.only === undefined ? {} : { only: new RegExp(options.only) }),
+    concurrency: Number(options.concurrency),
+    signal: stop.signal,
+    onOutcome({ scenario, passed, durationMs, output }) {
+      log.write(`  ${passed ? 'ok' : 'FAILED'} ${leg} ${revision} ${scenario} (${durationMs} ms)\n`)
+      if (!passed || options.verbose) log.write(`${output.replace(/^/gm, '    ')}\n`)
+    },
+  })
+}
+
+/** With a filter, the scenarios that were run are what is demanded. */
+function goalOf({ run, target }: Score): number {
+  return options.only === undefined ? target : run
+}
+
+async function main(): Promise<void> {
+  const scores: Score[] = []
+  for (const leg of LEGS.filter((one) => options.leg === undefined || one === options.leg)) {
+    for (const revision of REVISIONS.filter((one) => options.revision === undefined || one === options.revision)) {
+      scores.push(await judge(leg, revision))
+    }
+  }
+  const ran = scores.filter((one) => goalOf(one) > 0)
+  if (options.json)
+    process.stdout.write(`${JSON.stringify({ version: 1, server: options.server, scores: ran }, null, 2)}\n`)
+  for (const one of ran) {
+    const seconds = Math.round(one.durationMs / 1000)
+    log.write(`${one.leg} ${one.revision}: ${one.passed}/${goalOf(one)} (${seconds} s)\n`)
+  }
+  const passed = ran.reduce((sum, one) => sum + one.passed, 0)
+  await report(passed, ran.reduce((sum, one) => sum + goalOf(one), 0) - passed)
+}
+
+if (options.help) process.stdout.write(HELP)
+else {
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  await main()
+}
