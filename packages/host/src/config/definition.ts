@@ -43,12 +43,14 @@ export type ConfigProblemCode =
   | 'CONFIG_FILE_TOO_LARGE'
   | 'CONFIG_FILE_NOT_REGULAR'
   | 'CONFIG_FILE_PERMISSIONS'
+  | 'CONFIG_FILE_ENCODING'
   | 'CONFIG_SYNTAX'
   | 'CONFIG_SHAPE'
   | 'CONFIG_KEY_UNKNOWN'
   | 'CONFIG_KEY_DUPLICATE'
   | 'CONFIG_SERVERS_TOO_MANY'
   | 'CONFIG_NAME_INVALID'
+  | 'CONFIG_NAME_LOOKALIKE'
   | 'CONFIG_TRANSPORT_MISSING'
   | 'CONFIG_TRANSPORT_AMBIGUOUS'
   | 'CONFIG_FIELD_TYPE'
@@ -60,6 +62,7 @@ export type ConfigProblemCode =
   | 'CONFIG_EXPANSION_SYNTAX'
   | 'CONFIG_VARIABLE_MISSING'
   | 'CONFIG_INPUT_NEEDED'
+  | 'CONFIG_PROBLEMS_TOO_MANY'
 
 /** A server that is a process on this machine (or in its `environment`), spoken to over stdin and stdout. */
 export interface StdioTransport {
