@@ -1,0 +1,169 @@
+// The answer to one POST: plain JSON when nothing comes before it, an event stream otherwise.
+import type { ServerResponse } from 'node:http'
+import type { EventLog } from './event-log.ts'
+import { EventWriter } from './event-writer.ts'
+import type { Outlet } from './exchange.ts'
+import type { HttpSession } from './legacy-session.ts'
+import type { EndpointLimits } from './limits.ts'
+import type { RequestId } from './message.ts'
+import type { OutputBudget } from './output-budget.ts'
+import { errorText, type FramedReply, oneLine } from './reply.ts'
+import { BUSY } from './rules.ts'
+
+/** Below this, head and body become one string and so one write together with the headers. */
+const JOIN_BYTES_MAX = 16 * 1024
+
+export interface HttpAnswerInit {
+  readonly response: ServerResponse
+  /** The Accept header. */
+  readonly accept: string | undefined
+  /** Undefined for modern clients: their streams cannot be resumed. */
+  readonly session?: HttpSession
+  /** How many answers this body gets; more than one in a batch. */
+  readonly count: number
+  readonly limits: EndpointLimits
+  readonly output: OutputBudget
+  readonly now: () => number
+  /** Header lines of the response, flat. */
+  readonly extraHeaders?: readonly string[]
+  /** The client is lost, or nobody came back for the stream: whoever works for it may stop. */
+  readonly onLost: (reason: string) => void
+  /** Told once, when no answer can follow. */
+  readonly onOver: () => void
+}
+
+export class HttpAnswer implements Outlet {
+  readonly #init: HttpAnswerInit
+  readonly #startedAtMs: number
+  #state: 'waiting' | 'streaming' | 'over' = 'waiting'
+  #writer: EventWriter | undefined
+  #log: EventLog | undefined
+  #left: number
+  #collected: string[] | undefined
+  #spokenAtMs: number
+
+  constructor(init: HttpAnswerInit) {
+    this.#init = init
+    this.#left = init.count
+    this.#startedAtMs = init.now()
+    this.#spokenAtMs = this.#startedAtMs
+    if (init.count > 1) this.#collected = []
+    init.response.once('close', () => this.#closed())
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'over'
+  }
+
+  /** `*` and a missing header accept everything. */
+  #accepts(type: string): boolean {
+    const { accept } = this.#init
+    return accept === undefined || accept.includes(type) || accept.includes('*/*')
+  }
+
+  send(text: string): boolean {
+    if (!this.#stream()) return false
+    this.#spokenAtMs = this.#init.now()
+    if (this.#log === undefined) return this.#writer?.event(text) === true
+    this.#log.send(text)
+    return true
+  }
+
+  /** Makes this an event stream, if the client takes one. */
+  #stream(): boolean {
+    if (this.#state !== 'waiting') return this.#state === 'streaming'
+    const { response, session, limits, extraHeaders = [] } = this.#init
+    if (response.destroyed || !this.#accepts('text/event-stream')) return false
+    this.#state = 'streaming'
+    this.#writer = new EventWriter(response, limits.outputBytesMax, extraHeaders)
+    this.#log = session?.openStream(this.#writer, () => this.#lost('Nobody came back for the event stream'))
+    for (const text of this.#collected ?? []) this.send(text)
+    this.#collected = undefined
+    return true
+  }
+
+  answer(framed: FramedReply): void {
+    if (this.#state === 'over') return
+    this.#left--
+    const asStream = this.#state === 'streaming' || !this.#accepts('application/json') || this.#init.count > 1
+    if (asStream && this.#stream()) return this.#streamed(framed)
+    if (this.#collected !== undefined) return this.#collect(framed)
+    this.#over()
+    this.#writeJson(framed)
+  }
+
+  /** An HTTP request is never left without a response; its client ignores it. */
+  abandon(id: RequestId, reason: string): void {
+    this.answer({ status: 200, head: errorText(BUSY, reason, id) })
+  }
+
+  #streamed(framed: FramedReply): void {
+    const { response, output } = this.#init
+    const text = oneLine(framed)
+    this.send(output.take(response, text.length) ? text : errorText(BUSY, 'Too many answers wait to be read'))
+    if (this.#left > 0) return
+    this.#over()
+    if (this.#log === undefined) this.#writer?.end()
+    else this.#log.end()
+  }
+
+  /** A batch for a client that takes no stream: one list, when all are there. */
+  #collect(framed: FramedReply): void {
+    this.#collected?.push(oneLine(framed))
+    if (this.#left > 0) return
+    const body = `[${this.#collected?.join(',')}]`
+    this.#collected = undefined
+    this.#over()
+    this.#writeJson({ status: 200, head: body })
+  }
+
+  #writeJson({ status, head, tail }: FramedReply): void {
+    const { response, extraHeaders = [], output } = this.#init
+    if (response.destroyed) return
+    const length = Buffer.byteLength(head) + (tail === undefined ? 0 : tail.length + 1)
+    if (!output.take(response, length))
+      return this.#writeJson({ status: 503, head: errorText(BUSY, 'Too many answers wait to be read') })
+    response.writeHead(status, ['content-type', 'application/json', 'content-length', String(length), ...extraHeaders])
+    if (tail === undefined) response.end(head)
+    else if (length <= JOIN_BYTES_MAX) response.end(`${head}${tail.toString('utf8')}}`)
+    else {
+      response.cork()
+      response.write(head)
+      response.write(tail)
+      response.end('}')
+      response.uncork()
+    }
+  }
+
+  /** Shows that the connection lives; a request that takes long gets its stream early. */
+  keepAlive(nowMs: number): void {
+    const { keepAliveCommentMs } = this.#init.limits
+    if (this.#state === 'over' || nowMs - this.#spokenAtMs < keepAliveCommentMs || !this.#stream()) return
+    this.#spokenAtMs = nowMs
+    if (this.#log === undefined) this.#writer?.comment()
+    else this.#log.comment()
+  }
+
+  /** The connection is closed: by us after the last answer, or by the client before. */
+  #closed(): void {
+    const { session, response, now } = this.#init
+    if (this.#log !== undefined && session !== undefined && this.#writer !== undefined) {
+      this.#log.detach(this.#writer, now())
+      // Read to the end: nothing is left to come back for.
+      if (this.#state === 'over' && response.writableFinished) session.forgetStream(this.#log)
+      return // a broken stream of the legacy era is no cancellation
+    }
+    this.#lost('The client hung up')
+  }
+
+  #lost(reason: string): void {
+    if (this.#state === 'over') return
+    this.#over()
+    this.#init.onLost(reason)
+  }
+
+  #over(): void {
+    this.#state = 'over'
+    this.#init.onOver()
+  }
+}
