@@ -13,7 +13,9 @@ export interface Channel {
   readonly multiplexed: boolean
   /** The server's process, where there is one. */
   readonly pid?: number | undefined
+  /** The end of what its process wrote to stderr. */
   readonly stderrTail?: string
+  readonly lastStderrLine?: string | undefined
   /** `call` is undefined for notifications and for answers to the server's own requests. */
   send(text: string, call: Call | undefined): void
   /** The caller is gone: tell the server, in the way of this transport and era. */

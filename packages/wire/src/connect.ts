@@ -1,19 +1,21 @@
 // From a target to a connection that has shaken hands, within one budget, leaving nothing running when it fails.
-import type { RequestOptions } from './call.ts'
 import type { Channel, ChannelContext } from './channel.ts'
 import { WireError } from './errors.ts'
 import {
+  assumeLegacy,
   assumeModern,
+  type Handshake,
   type Hello,
   type Introduction,
   initialize,
+  isClosed,
   modernMeta,
   negotiateHttp,
   negotiateStdio,
 } from './handshake.ts'
 import { methodNotFound, Peer } from './peer.ts'
 import { nodePlatform, type Platform } from './platform.ts'
-import type { Era } from './protocol.ts'
+import type { Era, JsonObject } from './protocol.ts'
 import { answerServer } from './rounds.ts'
 import type { SessionOptions } from './session.ts'
 
@@ -25,46 +27,53 @@ interface Opened {
   peer: Peer
   channel: Channel
   /** Filled by the session, for what depends on it. */
-  owner: { era?: () => Era }
+  owner: { era?: () => Era; listeners?: ReadonlySet<NotificationListener> }
 }
+
+export type NotificationListener = (method: string, params: JsonObject) => void
 
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 const STARTUP_TIMEOUT_MS = 30_000
 
-export async function connectTo(options: SessionOptions): Promise<Connection> {
-  const platform = options.platform ?? nodePlatform
-  const startupTimeoutMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS
-  const budget = { totalMs: startupTimeoutMs, endsAtMs: platform.now() + startupTimeoutMs }
-  const wanted = options.remembered?.era ?? options.era ?? 'auto'
-  try {
-    return await attempt(options, platform, wanted, budget)
-  } catch (error) {
-    // A legacy stdio server may die of a question it does not know: start it once more, and do not ask.
-    const died = error instanceof WireError && error.code === 'closed'
-    if (!died || wanted !== 'auto' || options.target.kind !== 'stdio' || options.signal?.aborted === true) throw error
-    return { ...(await attempt(options, platform, 'legacy', budget)), launches: 2 }
-  }
+/** What an attempt may use up. */
+interface Budget {
+  totalMs: number
+  endsAtMs: number
 }
 
-async function attempt(
-  options: SessionOptions,
-  platform: Platform,
-  era: Era | 'auto',
-  budget: { totalMs: number; endsAtMs: number },
-): Promise<Connection> {
+/** @throws {WireError} when nothing is left running. */
+export async function connectTo(options: SessionOptions): Promise<Connection> {
+  const platform = options.platform ?? nodePlatform
+  const totalMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS
+  const budget = { totalMs, endsAtMs: platform.now() + totalMs }
+  const first = await attempt(options, platform, budget)
+  if (first.kind === 'connected') return first.connection
+  // A legacy stdio server may die of a question that it does not know: it is started once more, and not asked.
+  if (first.kind === 'failed' || isAborted(options.signal)) throw first.error
+  const second = await attempt({ ...options, era: 'legacy' }, platform, budget)
+  if (second.kind === 'connected') return { ...second.connection, launches: 2 }
+  throw second.error
+}
+
+type Attempt = { kind: 'connected'; connection: Connection } | { kind: 'failed' | 'died-of-the-question'; error: Error }
+
+async function attempt(options: SessionOptions, platform: Platform, budget: Budget): Promise<Attempt> {
+  if (isAborted(options.signal))
+    return { kind: 'failed', error: new WireError('cancelled', 'The start was cancelled', { sent: false }) }
   const opened = await open(options, platform)
+  const shake = handshakeOver(opened, options, budget)
   try {
-    const request: RequestOptions = {
-      idleTimeoutMs: Math.max(1, budget.endsAtMs - platform.now()),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-    }
-    const hello = await shakeHands(options, opened, era, request)
+    const hello = await shakeHands(shake, options, opened.channel)
+    shake.setEra(hello.era)
+    opened.channel.speak?.(hello.era, hello.version)
     if (hello.era === 'legacy') greet(opened.peer, opened.channel, hello)
-    return { ...opened, hello, launches: opened.channel.pid === undefined ? 0 : 1 }
-  } catch (error) {
-    options.onFailing?.(error as Error)
+    return { kind: 'connected', connection: { ...opened, hello, launches: opened.channel.pid === undefined ? 0 : 1 } }
+  } catch (cause) {
+    const error = startFailure(cause as Error, opened.channel, budget)
+    const died = isClosed(error) && shake.probe === 'open' && !isAborted(options.signal)
+    if (!died) tellFailing(options, error)
     await opened.channel.close()
-    throw error
+    return { kind: died ? 'died-of-the-question' : 'failed', error }
   }
 }
 
@@ -87,9 +96,12 @@ async function open(options: SessionOptions, platform: Platform): Promise<Opened
     {
       onRequest: (method, params, { signal, call }) =>
         owner.era?.() === 'modern'
-          ? Promise.reject(methodNotFound(method))
+          ? Promise.reject(methodNotFound(method)) // there a server asks in its answers
           : answerServer(options, method, params, { signal, call }),
-      onNotification: (method, params, call) => options.onNotification?.(method, params, call),
+      onNotification: (method, params, call) => {
+        for (const listener of owner.listeners ?? []) listener(method, params)
+        options.onNotification?.(method, params, call)
+      },
       onNoise: (text) => options.onNoise?.(text),
     },
     platform,
@@ -97,32 +109,56 @@ async function open(options: SessionOptions, platform: Platform): Promise<Opened
   return { peer, channel, owner }
 }
 
-async function shakeHands(
-  options: SessionOptions,
-  { peer, channel }: Opened,
-  era: Era | 'auto',
-  request: RequestOptions,
-): Promise<Hello> {
+function handshakeOver({ peer, channel }: Opened, options: SessionOptions, budget: Budget): Handshake {
   const introduction = introductionOf(options)
-  const setEra = (one: Era): void => {
-    const own = modernMeta(introduction)
-    peer.requestMeta =
-      one === 'modern'
-        ? (capabilities) => (capabilities === undefined ? own : modernMeta({ ...introduction, capabilities }))
-        : undefined
-    channel.speak?.(one, undefined)
+  const own = modernMeta(introduction)
+  return {
+    peer,
+    introduction,
+    probe: 'none',
+    setEra(era) {
+      peer.requestMeta =
+        era === 'modern'
+          ? (capabilities) => (capabilities === undefined ? own : modernMeta({ ...introduction, capabilities }))
+          : undefined
+      channel.speak?.(era, undefined)
+    },
+    options: () => ({
+      idleTimeoutMs: Math.max(1, budget.endsAtMs - peer.platform.now()),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    }),
   }
-  const negotiate = (): Promise<Hello> => {
-    if (era === 'auto')
-      return channel.multiplexed
-        ? negotiateStdio(peer, introduction, setEra, request)
-        : negotiateHttp(peer, introduction, setEra, request)
-    setEra(era)
-    return era === 'modern' ? assumeModern(peer, request) : initialize(peer, introduction, request)
+}
+
+function shakeHands(shake: Handshake, { era = 'auto', remembered }: SessionOptions, channel: Channel): Promise<Hello> {
+  if (era === 'modern') return assumeModern(shake)
+  if (era === 'legacy') {
+    shake.setEra('legacy')
+    return initialize(shake, remembered?.version)
   }
-  const hello = await negotiate()
-  channel.speak?.(hello.era, hello.version)
-  return hello
+  if (remembered?.era === 'legacy') return assumeLegacy(shake, remembered)
+  // What was modern the last time is asked as if it were unknown: that costs nothing more.
+  return channel.multiplexed ? negotiateStdio(shake) : negotiateHttp(shake)
+}
+
+/** Says what the limit was a limit of, and quotes the process. */
+function startFailure(cause: Error, channel: Channel, { totalMs }: Budget): Error {
+  if (!(cause instanceof WireError) || cause.code !== 'timed-out') return cause
+  const line = channel.lastStderrLine
+  const quoted = line === undefined ? '' : ` (last stderr line: ${line})`
+  return new WireError('timed-out', `The server did not start within ${totalMs} ms${quoted}`, {
+    limit: 'startup',
+    ...(channel.stderrTail === undefined ? {} : { stderrTail: channel.stderrTail }),
+    cause,
+  })
+}
+
+function tellFailing({ onFailing }: SessionOptions, error: Error): void {
+  try {
+    onFailing?.(error)
+  } catch {
+    /* a throwing listener must not keep the process from being ended */
+  }
 }
 
 /** The last word of the legacy handshake. */
@@ -131,14 +167,26 @@ export function greet(peer: Peer, channel: Channel, hello: Hello): void {
   channel.listen?.(hello.capabilities)
 }
 
-/** A new legacy handshake on the same channel. */
-export function recover(peer: Peer, introduction: Introduction): Promise<Hello> {
-  return initialize(peer, introduction, {})
+/** A new legacy handshake on the same channel, after the server has forgotten the session. */
+export async function recover({ peer, channel }: Opened, options: SessionOptions, version: string): Promise<Hello> {
+  const totalMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS
+  const { signal: _, ...rest } = options // it could only abort the start
+  const budget = { totalMs, endsAtMs: peer.platform.now() + totalMs }
+  const shake = handshakeOver({ peer, channel, owner: {} }, rest, budget)
+  shake.setEra('legacy')
+  const hello = await initialize(shake, version)
+  channel.speak?.(hello.era, hello.version)
+  greet(peer, channel, hello)
+  return hello
 }
 
-export function introductionOf({
+function introductionOf({
   clientInfo = { name: 'convoke', version: '0.0.0' },
   capabilities = {},
 }: SessionOptions): Introduction {
   return { clientInfo, capabilities }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true
 }

@@ -6,6 +6,9 @@ export interface DeadlineSource {
   sweep(nowMs: number): number
 }
 
+/** Timers of Node hold 31 bits; a longer wait is looked at again when this has passed. */
+const TIMER_MS_MAX = 2_147_483_647
+
 export class Deadlines {
   readonly #platform: Platform
   readonly #sources = new Set<DeadlineSource>()
@@ -22,11 +25,23 @@ export class Deadlines {
     if (atMs < this.#armedForMs) this.#arm(atMs)
   }
 
+  /** Nothing of it is due any more. The last one takes the timer along. */
+  forget(source: DeadlineSource): void {
+    if (!this.#sources.delete(source) || this.#sources.size > 0) return
+    this.#platform.clearTimer(this.#timer)
+    this.#timer = undefined
+    this.#armedForMs = Number.POSITIVE_INFINITY
+  }
+
   #arm(atMs: number): void {
     this.#platform.clearTimer(this.#timer)
     this.#armedForMs = atMs
     // Children and sockets keep the process alive, never the clock.
-    this.#timer = this.#platform.setTimer(this.#fire, Math.max(1, Math.ceil(atMs - this.#platform.now())), 'background')
+    this.#timer = this.#platform.setTimer(
+      this.#fire,
+      Math.min(TIMER_MS_MAX, Math.max(1, Math.ceil(atMs - this.#platform.now()))),
+      'background',
+    )
   }
 
   readonly #fire = (): void => {

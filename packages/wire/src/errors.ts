@@ -19,6 +19,7 @@ export type WireErrorCode =
   | 'version-mismatch' // no protocol version in common
   | 'pagination' // a listing passed a limit; see `limit`
   | 'too-many-rounds' // input_required did not come to an end
+  | 'input-failed' // a question of the server could not be answered
 
 /** Which limit was passed, for `timed-out` and `pagination`. */
 export type WireLimit =

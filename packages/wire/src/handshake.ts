@@ -1,10 +1,9 @@
 // Which era does the server speak? Finds out on the one connection there is, and says what to remember.
-
 import type { RequestOptions } from './call.ts'
 import { WireError } from './errors.ts'
 import type { Peer } from './peer.ts'
-import { type Era, type JsonObject, LEGACY_VERSIONS, MODERN_VERSION } from './protocol.ts'
-import { checkHello, type ServerHello } from './validate.ts'
+import { type Era, type EraVerdict, type JsonObject, LEGACY_VERSIONS, MODERN_VERSION } from './protocol.ts'
+import { checkHello, isObject, type ServerHello } from './validate.ts'
 
 export interface Hello extends ServerHello {
   era: Era
@@ -14,57 +13,105 @@ export interface Introduction {
   capabilities: JsonObject
 }
 
+/** One attempt to come to terms with a server. */
+export interface Handshake {
+  readonly peer: Peer
+  readonly introduction: Introduction
+  /** From now on requests are written in this era. */
+  setEra(era: Era): void
+  /** Options of the next request: what is left of the budget, and the caller's signal. */
+  options(): RequestOptions
+  /** `open` while the question for the era has been asked and not answered. */
+  probe: 'none' | 'open' | 'answered'
+}
+
 /** After so long without any answer `initialize` is sent as well: a legacy server that ignores unknown requests would never say so. */
 const PROBE_PATIENCE_MS = 1_500
+/** Some servers refuse what they do not know instead of naming what they do. */
+const OFFERED_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2024-11-05']
 const UNSUPPORTED_VERSION = -32022,
   METHOD_NOT_FOUND = -32601
+/** What servers answer to a version that they do not like: invalid request, invalid params, the early and the present code for it. */
+const VERSION_REFUSALS: ReadonlySet<number> = new Set([-32600, -32602, -32000, UNSUPPORTED_VERSION])
 
+/** The `_meta` of every request in the modern era, as JSON text without braces. */
 export function modernMeta({ clientInfo, capabilities }: Introduction): string {
-  const key = (name: string, value: unknown): string => `"io.modelcontextprotocol/${name}":${JSON.stringify(value)}`
+  const member = (name: string, value: unknown): string => `"io.modelcontextprotocol/${name}":${JSON.stringify(value)}`
   return [
-    key('protocolVersion', MODERN_VERSION),
-    key('clientInfo', clientInfo),
-    key('clientCapabilities', capabilities),
+    member('protocolVersion', MODERN_VERSION),
+    member('clientInfo', clientInfo),
+    member('clientCapabilities', capabilities),
   ].join(',')
 }
 
-export async function initialize(peer: Peer, introduction: Introduction, options: RequestOptions): Promise<Hello> {
-  const result = await peer.request('initialize', { protocolVersion: LEGACY_VERSIONS[0], ...introduction }, options)
+/**
+ * The legacy handshake, up to its answer. A version that we never heard of is accepted: legacy versions differ in nothing that this side depends on.
+ * A server that refuses the newest version is offered older ones.
+ * @throws {WireError} the first refusal; `version-mismatch` for an answer that belongs to the other era.
+ */
+export async function initialize(shake: Handshake, remembered?: string): Promise<Hello> {
+  const offers = new Set(remembered === undefined ? [] : LEGACY_VERSIONS.filter((one) => one === remembered))
+  for (const version of OFFERED_VERSIONS) offers.add(version)
+  let refusal: unknown
+  for (const protocolVersion of offers)
+    try {
+      const params = { protocolVersion, ...shake.introduction }
+      const result = await shake.peer.request('initialize', params, shake.options())
+      return legacyHello(result)
+    } catch (error) {
+      refusal ??= error
+      if (!refusesVersion(error)) throw error
+    }
+  throw refusal
+}
+
+function legacyHello(result: JsonObject): Hello {
   const hello = checkHello(result, result['protocolVersion'])
-  if (!LEGACY_VERSIONS.includes(hello.version))
-    throw new WireError('version-mismatch', `The server wants protocol ${hello.version}`)
+  if (hello.version === MODERN_VERSION || !/^[\w.:-]{1,64}$/.test(hello.version))
+    throw new WireError(
+      'version-mismatch',
+      `The server answered "initialize" with the version "${hello.version.slice(0, 64)}"`,
+    )
   return { era: 'legacy', ...hello }
 }
 
-export async function discover(peer: Peer, options: RequestOptions): Promise<Hello> {
-  const result = await peer.request('server/discover', {}, options)
-  const { supportedVersions } = result
+function refusesVersion(error: unknown): boolean {
+  if (!(error instanceof WireError)) return false
+  if (error.code === 'remote') return VERSION_REFUSALS.has(error.details.rpc?.code ?? 0)
+  return error.code === 'http' && error.details.status === 400
+}
+
+async function discover({ peer, options }: Handshake): Promise<Hello> {
+  const result = await peer.request('server/discover', {}, options())
+  const { supportedVersions, serverInfo, _meta: meta } = result
   if (Array.isArray(supportedVersions) && !supportedVersions.includes(MODERN_VERSION))
-    throw new WireError('version-mismatch', `The server speaks ${supportedVersions.join(', ')}`)
-  const meta = result['_meta'] as JsonObject | undefined
-  return {
-    era: 'modern',
-    ...checkHello(
-      { ...result, serverInfo: result['serverInfo'] ?? meta?.['io.modelcontextprotocol/serverInfo'] },
-      MODERN_VERSION,
-    ),
+    throw new WireError('version-mismatch', `The server speaks ${supportedVersions.join(', ').slice(0, 256)}`)
+  const named = serverInfo ?? (isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined)
+  return { era: 'modern', ...checkHello({ ...result, serverInfo: named }, MODERN_VERSION) }
+}
+
+/** For a server that is configured as modern: it need not know discovery. */
+export async function assumeModern(shake: Handshake): Promise<Hello> {
+  shake.setEra('modern')
+  try {
+    return await discover(shake)
+  } catch (error) {
+    if (!(error instanceof WireError) || error.details.rpc?.code !== METHOD_NOT_FOUND) throw error
+    const capabilities = { tools: {}, prompts: {}, resources: {} }
+    return { era: 'modern', version: MODERN_VERSION, capabilities, serverInfo: {}, instructions: undefined }
   }
 }
 
-/** For a server configured or remembered as modern: discovery is optional there. */
-export async function assumeModern(peer: Peer, options: RequestOptions): Promise<Hello> {
+/** For a server that was legacy the last time: no question, unless it has changed its mind. */
+export async function assumeLegacy(shake: Handshake, remembered: EraVerdict): Promise<Hello> {
+  shake.setEra('legacy')
   try {
-    return await discover(peer, options)
+    return await initialize(shake, remembered.version)
   } catch (error) {
-    if (error instanceof WireError && error.code === 'remote' && error.details.rpc?.code === METHOD_NOT_FOUND)
-      return {
-        era: 'modern',
-        version: MODERN_VERSION,
-        capabilities: { tools: {}, prompts: {}, resources: {} },
-        serverInfo: {},
-        instructions: undefined,
-      }
-    throw error
+    const rpc = error instanceof WireError ? error.details.rpc : undefined
+    if (rpc?.code !== METHOD_NOT_FOUND && (rpc?.code !== UNSUPPORTED_VERSION || !supports(rpc.data))) throw error
+    shake.setEra('modern')
+    return discover(shake)
   }
 }
 
@@ -78,66 +125,86 @@ export function saysLegacy(error: unknown): boolean {
 }
 
 function supports(data: unknown): boolean {
-  const supported = (data as { supported?: unknown } | undefined)?.supported
+  const supported = isObject(data) ? data['supported'] : undefined
   return Array.isArray(supported) && supported.includes(MODERN_VERSION)
 }
 
 /** HTTP: ask, and fall back. The probe is a request of its own, so nothing of it lingers. */
-export async function negotiateHttp(
-  peer: Peer,
-  introduction: Introduction,
-  setEra: (era: Era) => void,
-  options: RequestOptions,
-): Promise<Hello> {
-  setEra('modern')
+export async function negotiateHttp(shake: Handshake): Promise<Hello> {
+  shake.setEra('modern')
   try {
-    return await discover(peer, options)
+    return await discover(shake)
   } catch (error) {
     // Refused, yet our version is in the list of the refusal: the spec says to select it and ask again.
-    if (isVersionRefusal(error) && !saysLegacy(error)) return discover(peer, options)
+    if (isVersionRefusal(error) && !saysLegacy(error)) return discover(shake)
     if (!saysLegacy(error)) throw error
   }
-  setEra('legacy')
-  return initialize(peer, introduction, options)
+  shake.setEra('legacy')
+  return initialize(shake)
 }
 
 function isVersionRefusal(error: unknown): boolean {
   return error instanceof WireError && error.details.rpc?.code === UNSUPPORTED_VERSION
 }
 
+type Attempt = { kind: 'hello'; hello: Hello } | { kind: 'refused'; error: unknown }
+
 /**
- * stdio: ask on the same process; one launch in every case but a server that dies of the question.
- * A slow server does not wait longer: after a moment both questions lie in its pipe, and the first useful answer counts.
+ * stdio: ask on the same process. A slow server does not wait longer for it: after a moment both questions lie in its pipe, and the first useful answer counts.
  */
-export function negotiateStdio(
-  peer: Peer,
-  introduction: Introduction,
-  setEra: (era: Era) => void,
-  options: RequestOptions,
-): Promise<Hello> {
-  return new Promise((resolve, reject) => {
-    let legacyAsked = false
-    const askLegacy = (): void => {
-      if (legacyAsked) return
-      legacyAsked = true
-      peer.platform.clearTimer(patience)
-      setEra('legacy')
-      initialize(peer, introduction, options).then(resolve, reject)
-    }
-    const patience = peer.platform.setTimer(askLegacy, PROBE_PATIENCE_MS)
-    setEra('modern')
-    discover(peer, options).then(
-      (hello) => {
-        peer.platform.clearTimer(patience)
-        if (!legacyAsked) resolve(hello)
-      },
-      (error: unknown) => {
-        if (saysLegacy(error)) askLegacy()
-        else {
-          peer.platform.clearTimer(patience)
-          reject(error as Error)
-        }
-      },
-    )
+export async function negotiateStdio(shake: Handshake): Promise<Hello> {
+  const { peer } = shake
+  shake.setEra('modern')
+  shake.probe = 'open'
+  const probe = attempt(discover(shake)).then((outcome) => {
+    if (outcome.kind === 'hello' || !isClosed(outcome.error)) shake.probe = 'answered'
+    return outcome
+  })
+  const probeId = peer.startedId
+  const early = await withPatience(peer, probe)
+  if (early?.kind === 'hello') return early.hello
+  if (early !== undefined && !saysLegacy(early.error)) throw early.error
+  shake.setEra('legacy')
+  try {
+    if (early !== undefined) return await initialize(shake)
+    return await bothAsked(shake, probe)
+  } finally {
+    peer.forget(probeId) // an answer that comes now would tell nothing new
+  }
+}
+
+/** A server of both eras answers both questions, and `initialize` was the last word. One of the modern era alone answers the first. */
+async function bothAsked(shake: Handshake, probe: Promise<Attempt>): Promise<Hello> {
+  const legacy = attempt(initialize(shake))
+  const modern = probe.then(async (outcome) =>
+    outcome.kind === 'hello' ? ((await withPatience(shake.peer, legacy)) ?? outcome) : legacy,
+  )
+  const outcome = await Promise.race([legacy, modern])
+  if (outcome.kind === 'hello') return outcome.hello
+  const late = await withPatience(shake.peer, probe)
+  if (late?.kind === 'hello') return late.hello
+  throw outcome.error
+}
+
+/** The connection ended, as opposed to an answer that it carried. */
+export function isClosed(error: unknown): boolean {
+  return error instanceof WireError && error.code === 'closed'
+}
+
+function attempt(hello: Promise<Hello>): Promise<Attempt> {
+  return hello.then(
+    (value) => ({ kind: 'hello', hello: value }),
+    (error: unknown) => ({ kind: 'refused', error }),
+  )
+}
+
+/** Undefined when it takes too long; the promise goes on. */
+function withPatience(peer: Peer, promise: Promise<Attempt>): Promise<Attempt | undefined> {
+  return new Promise((resolve) => {
+    const timer = peer.platform.setTimer(() => resolve(undefined), PROBE_PATIENCE_MS)
+    void promise.then((outcome) => {
+      peer.platform.clearTimer(timer)
+      resolve(outcome)
+    })
   })
 }

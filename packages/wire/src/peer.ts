@@ -1,12 +1,16 @@
-// The JSON-RPC half that all transports share: pending calls, deadlines, progress, cancellation, and what the server asks of us.
+// The JSON-RPC half that all transports share: pending calls, deadlines, progress, cancellation, and what comes from the server unasked.
 import { Call, type RawAnswer, type RequestOptions } from './call.ts'
 import type { Channel, Receiver } from './channel.ts'
 import { cleanText } from './clean-text.ts'
 import { type Deadlines, deadlinesOf } from './deadlines.ts'
 import { type Envelope, recoverId, scanEnvelope } from './envelope.ts'
 import { type CloseOutcome, type RpcError, WireError } from './errors.ts'
+import { callIdInJson, callIdOf } from './message-id.ts'
 import type { Platform } from './platform.ts'
 import type { JsonObject } from './protocol.ts'
+import { Questions } from './questions.ts'
+import { type RequestMeta, requestText } from './request-text.ts'
+import { isTooStructured, UNCHECKED_BYTES_MAX } from './structure.ts'
 
 export type { Call, CallContext, RawAnswer, RequestOptions, ServerRequestHandler } from './call.ts'
 export type { Channel, ChannelContext, Receiver } from './channel.ts'
@@ -24,46 +28,45 @@ export interface PeerHooks {
   onNoise(text: string): void
 }
 
-/** Members of `_meta` that every request of the modern era carries. */
-export type RequestMeta = (capabilities: JsonObject | undefined) => string
-
 const IDLE_TIMEOUT_MS = 60_000
 const NOISE_CHARS_KEPT = 512
-const SERVER_REQUESTS_MAX = 64
-const METHOD_NOT_FOUND = -32601,
-  INTERNAL_ERROR = -32603,
-  TOO_MANY_REQUESTS = -32000
+const METHOD_NOT_FOUND = -32601
 const LISTEN = 'subscriptions/listen'
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
 export class Peer implements Receiver {
+  readonly platform: Platform
+  /** Resolves when the connection is over; never rejects. */
+  readonly closed: Promise<CloseOutcome>
+  /** The id of the request begun last, once `request` has returned. */
+  startedId = 0
+  /** How much was no JSON-RPC message, and the first of it. */
+  noiseCount = 0
+  firstNoise = ''
+  /** Undefined in the legacy era. */
+  requestMeta: RequestMeta | undefined
   readonly #pending = new Map<number, Call>()
-  readonly #serving = new Map<unknown, AbortController>()
   readonly #channel: Channel
   readonly #hooks: PeerHooks
-  readonly platform: Platform
   readonly #deadlines: Deadlines
+  readonly #questions: Questions
   #lastId = 0
   #rawCalls = 0
   #standingCalls = 0
   #ended: WireError | undefined
   #close: (outcome: CloseOutcome) => void = () => {}
-  /** Resolves when the connection is over; never rejects. */
-  readonly closed: Promise<CloseOutcome>
-  /** The id of the request begun last, once `request` has returned. */
-  startedId = 0
-  /** What was no JSON-RPC message. */
-  noiseCount = 0
-  /** The server has sent a request of its own, other than a ping. */
-  hasAskedBack = false
-  /** Undefined in the legacy era. */
-  requestMeta: RequestMeta | undefined
 
   constructor(channel: Channel, hooks: PeerHooks, platform: Platform) {
     this.#channel = channel
     this.#hooks = hooks
     this.platform = platform
     this.#deadlines = deadlinesOf(platform)
+    this.#questions = new Questions({
+      answer: ({ method, params, call }, signal) => hooks.onRequest(method, params, { signal, call }),
+      send: (text) => channel.send(text, undefined),
+      pause: (call) => this.pause(call),
+      resume: (call) => this.resume(call),
+    })
     this.closed = new Promise((resolve) => {
       this.#close = resolve
     })
@@ -71,6 +74,11 @@ export class Peer implements Receiver {
 
   get pendingCount(): number {
     return this.#pending.size
+  }
+
+  /** The server has ever sent a request of its own, pings apart. */
+  get hasAskedBack(): boolean {
+    return this.#questions.hasAsked
   }
 
   request(method: string, params: JsonObject, options: RequestOptions = {}): Promise<JsonObject> {
@@ -92,43 +100,25 @@ export class Peer implements Receiver {
 
   #start<Answer>(method: string, params: JsonObject, options: RequestOptions, raw: boolean): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (this.#ended !== undefined) return reject(withSent(this.#ended, false))
+      if (this.#ended !== undefined) return reject(told(this.#ended, false))
       if (options.signal?.aborted === true) return reject(cancelled(options.signal.reason, false))
       const id = ++this.#lastId
       const call = new Call({ id, method, params, options, raw, resolve: resolve as (value: never) => void, reject })
-      const text = this.#text(call) // may throw for what is no JSON: before the call is in the books
+      const text = requestText(call, this.requestMeta) // throws for what is no JSON, before the call is in the books
       this.#pending.set(id, call)
       if (raw) this.#rawCalls++
       if (method === LISTEN) this.#standingCalls++
       this.#watch(call)
       this.#channel.send(text, call)
-      options.onStarted?.((reason) => this.#giveUp(call, cancelled(reason, this.#channel.hasSent(call)), reason))
+      options.onStarted?.((reason) => this.#cancel(call, reason, reason))
       this.startedId = id
     })
-  }
-
-  #text(call: Call): string {
-    const { onProgress, totalTimeoutMs, capabilities } = call.options
-    let meta = this.requestMeta?.(capabilities) ?? ''
-    if (onProgress !== undefined || totalTimeoutMs !== undefined)
-      meta = meta === '' ? `"progressToken":${call.id}` : `${meta},"progressToken":${call.id}`
-    let { params } = call
-    if (params['_meta'] !== undefined) {
-      // Rare: the caller brings its own. Ours wins, and a token of a foreign counter must not be mistaken for one of ours.
-      const { progressToken: _, ...own } = params['_meta'] as JsonObject
-      params = { ...params, _meta: { ...own, ...(JSON.parse(`{${meta}}`) as JsonObject) } }
-      meta = ''
-    }
-    let body = JSON.stringify(params)
-    if (meta !== '') body = body === '{}' ? `{"_meta":{${meta}}}` : `{"_meta":{${meta}},${body.slice(1)}`
-    return `{"jsonrpc":"2.0","id":${call.id},"method":${JSON.stringify(call.method)},"params":${body}}`
   }
 
   #watch(call: Call): void {
     const { signal, idleTimeoutMs = IDLE_TIMEOUT_MS, totalTimeoutMs } = call.options
     if (signal !== undefined) {
-      call.onAbort = () =>
-        this.#giveUp(call, cancelled(signal.reason, this.#channel.hasSent(call)), 'cancelled by the caller')
+      call.onAbort = () => this.#cancel(call, signal.reason, 'cancelled by the caller')
       signal.addEventListener('abort', call.onAbort, { once: true })
     }
     if (idleTimeoutMs === 0 && totalTimeoutMs === undefined) return
@@ -140,28 +130,18 @@ export class Peer implements Receiver {
 
   /** For the deadlines. */
   sweep(nowMs: number): number {
-    let nextMs = Infinity
+    let nextMs = Number.POSITIVE_INFINITY
     for (const call of this.#pending.values()) {
       const dueMs = Math.min(call.idleAtMs, call.totalAtMs)
-      if (dueMs <= nowMs) this.#giveUp(call, this.#timedOut(call), 'timed out')
+      if (dueMs <= nowMs) this.#giveUp(call, timedOut(call, this.#channel.hasSent(call)), 'timed out')
       else if (dueMs < nextMs) nextMs = dueMs
     }
     return nextMs
   }
 
-  #timedOut(call: Call): WireError {
-    const { idleTimeoutMs = IDLE_TIMEOUT_MS, totalTimeoutMs } = call.options
-    const limit = call.totalAtMs <= call.idleAtMs ? 'total' : 'idle'
-    const text =
-      limit === 'total'
-        ? `"${call.method}" did not finish within ${totalTimeoutMs} ms`
-        : `"${call.method}" got no answer${call.options.onProgress === undefined ? '' : ' and no progress'} within ${idleTimeoutMs} ms`
-    return new WireError('timed-out', text, { limit, sent: this.#channel.hasSent(call) })
-  }
-
   pause(call: Call): void {
     call.pauses++
-    call.idleAtMs = Infinity
+    call.idleAtMs = Number.POSITIVE_INFINITY
   }
 
   resume(call: Call): void {
@@ -178,18 +158,30 @@ export class Peer implements Receiver {
     if (call.raw) this.#rawCalls--
     if (call.method === LISTEN) this.#standingCalls--
     if (call.onAbort !== undefined) call.options.signal?.removeEventListener('abort', call.onAbort)
-    if (call.asked !== undefined) for (const question of call.asked) question.abort()
     return true
+  }
+
+  #cancel(call: Call, cause: unknown, reason: string): void {
+    if (this.isPending(call)) this.#giveUp(call, cancelled(cause, this.#channel.hasSent(call)), reason)
   }
 
   #giveUp(call: Call, error: WireError, reason: string): void {
     if (!this.#take(call)) return
+    abandonQuestions(call, error)
     if (call.method !== 'initialize') this.#channel.cancel(call, reason) // the spec forbids cancelling it
     call.reject(error)
   }
 
   fail(call: Call, error: WireError): void {
-    if (this.#take(call)) call.reject(withSent(error, this.#channel.hasSent(call)))
+    if (!this.#take(call)) return
+    abandonQuestions(call, error)
+    call.reject(told(error, this.#channel.hasSent(call)))
+  }
+
+  /** Drops a request that nobody waits for, without a word to the server. Its promise rejects with `cancelled`. */
+  forget(id: number): void {
+    const call = this.#pending.get(id)
+    if (call !== undefined) this.fail(call, cancelled(undefined, this.#channel.hasSent(call)))
   }
 
   isPending(call: Call): boolean {
@@ -200,19 +192,17 @@ export class Peer implements Receiver {
     if (this.#ended !== undefined) return
     this.#ended = error
     for (const call of [...this.#pending.values()])
-      if (this.#take(call)) call.reject(withSent(copyOf(error), this.#channel.hasSent(call)))
-    for (const controller of this.#serving.values()) controller.abort(error)
-    this.#serving.clear()
+      if (this.#take(call)) call.reject(told(error, this.#channel.hasSent(call)))
+    this.#questions.end(error)
+    this.#deadlines.forget(this)
     this.#close(outcome ?? { cause: 'connection-lost', message: error.message })
   }
 
   receive(bytes: Buffer, start: number, end: number, via?: Call): void {
     if (this.#ended !== undefined) return
-    if (this.#rawCalls > 0) {
-      const envelope = scanEnvelope(bytes, start, end)
-      const call = envelope === undefined ? undefined : this.#pending.get(idOf(unquote(envelope.id)))
-      if (envelope !== undefined && call?.raw === true) return this.#answerRaw(call, bytes, envelope)
-    }
+    if (this.#rawCalls > 0 && this.#answeredRaw(bytes, start, end)) return
+    if (end - start > UNCHECKED_BYTES_MAX && isTooStructured(bytes, start, end))
+      return this.receiveOversized(bytes.subarray(start, start + 512), bytes.subarray(end - 512, end), end - start, via)
     const text = bytes.toString('utf8', start, end)
     let message: unknown
     try {
@@ -226,10 +216,19 @@ export class Peer implements Receiver {
     else this.#dispatch(message, text, via)
   }
 
+  #answeredRaw(bytes: Buffer, start: number, end: number): boolean {
+    const envelope = scanEnvelope(bytes, start, end)
+    if (envelope === undefined) return false
+    const call = this.#pending.get(callIdInJson(envelope.id))
+    if (call?.raw !== true) return false
+    this.#answerRaw(call, bytes, envelope)
+    return true
+  }
+
   receiveOversized(head: Buffer, tail: Buffer, length: number, via?: Call): void {
     const id = recoverId(head, tail)
-    const call = via ?? (id === undefined ? this.#onlyCall() : this.#pending.get(idOf(unquote(id))))
-    if (call !== undefined)
+    const call = via ?? (id === undefined ? this.#onlyCall() : this.#pending.get(callIdInJson(id)))
+    if (call !== undefined && this.isPending(call))
       this.fail(
         call,
         new WireError('too-large', `The answer to "${call.method}" has ${length} bytes, more than allowed`),
@@ -239,11 +238,8 @@ export class Peer implements Receiver {
 
   #noise(text: string): void {
     if (this.noiseCount++ > 0) return
-    try {
-      this.#hooks.onNoise(cleanText(text.slice(0, NOISE_CHARS_KEPT)).trim())
-    } catch {
-      /* a throwing listener is nobody's failure */
-    }
+    this.firstNoise = cleanText(text.slice(0, NOISE_CHARS_KEPT)).trim()
+    callSafely(() => this.#hooks.onNoise(this.firstNoise))
   }
 
   /** The one call in flight, not counting subscriptions. */
@@ -263,50 +259,50 @@ export class Peer implements Receiver {
     const { id, method, params, result, error } = message as {
       id?: unknown
       method?: unknown
-      params?: JsonObject
-      result?: JsonObject
-      error?: RpcError
+      params?: unknown
+      result?: unknown
+      error?: unknown
     }
     if (method === undefined) return this.#answer(id, result, error, text)
     if (typeof method !== 'string') return this.#noise(text)
-    if (id !== undefined) return void this.#serve(id, method, params ?? {}, this.#callOf(params, via))
-    if (method === 'notifications/progress') this.#progress(params ?? {})
-    else if (method === 'notifications/cancelled') this.#serving.get(params?.['requestId'])?.abort()
-    else this.#notified(method, params ?? {}, this.#callOf(params, via))
+    const given = isPlainObject(params) ? params : {}
+    if (id === undefined) return this.#notified(method, given, via)
+    if (typeof id !== 'string' && typeof id !== 'number') return this.#noise(text)
+    this.#questions.take({ id, method, params: given, call: this.#callOf(given, via) })
   }
 
-  #callOf(params: JsonObject | undefined, via: Call | undefined): Call | undefined {
+  #callOf(params: JsonObject, via: Call | undefined): Call | undefined {
     if (via !== undefined) return via
     if (!this.#channel.multiplexed) return undefined
-    const subscription = (params?.['_meta'] as JsonObject | undefined)?.[SUBSCRIPTION_ID]
-    return subscription === undefined ? this.#onlyCall() : this.#pending.get(idOf(subscription))
+    const meta = params['_meta']
+    const subscription = isPlainObject(meta) ? meta[SUBSCRIPTION_ID] : undefined
+    return subscription === undefined ? this.#onlyCall() : this.#pending.get(callIdOf(subscription))
   }
 
-  #notified(method: string, params: JsonObject, call: Call | undefined): void {
-    try {
-      call?.options.onNotification?.(method, params)
-    } catch {
-      /* a throwing listener must not keep the others from hearing */
-    }
-    try {
-      this.#hooks.onNotification(method, params, call)
-    } catch {
-      /* nor the connection from going on */
-    }
+  #notified(method: string, params: JsonObject, via: Call | undefined): void {
+    if (method === 'notifications/progress') return this.#progress(params)
+    if (method === 'notifications/cancelled') return this.#questions.cancel(params['requestId'])
+    const call = this.#callOf(params, via)
+    if (call?.options.onNotification !== undefined) callSafely(() => call.options.onNotification?.(method, params))
+    callSafely(() => this.#hooks.onNotification(method, params, call))
   }
 
-  #answer(id: unknown, result: JsonObject | undefined, error: RpcError | undefined, text: string): void {
-    const call = this.#pending.get(idOf(id)) // some servers answer "7" to 7
+  #answer(id: unknown, result: unknown, error: unknown, text: string): void {
+    const call = this.#pending.get(callIdOf(id)) // some servers answer "7" to 7
     if (call === undefined) {
       if (result === undefined && error === undefined) this.#noise(text)
       return
     } // else: a late answer
     if (error !== undefined && error !== null) {
-      if (call.raw) return this.#rawFrom(call, 'error', error)
-      return this.fail(call, new WireError('remote', String(error.message), { rpc: error, sent: true }))
+      const rpc = rpcErrorOf(error)
+      if (call.raw) return this.#rawFrom(call, 'error', rpc)
+      return this.fail(call, new WireError('remote', rpc.message, { rpc, sent: true }))
     }
-    if (typeof result !== 'object' || result === null)
-      return this.fail(call, new WireError('malformed', `The answer to "${call.method}" has no result object`))
+    if (!isPlainObject(result))
+      return this.fail(
+        call,
+        new WireError('malformed', `The answer to "${call.method}" has no result object`, { sent: true }),
+      )
     if (call.raw) return this.#rawFrom(call, 'result', result)
     this.#take(call)
     ;(call.resolve as (value: JsonObject) => void)(result)
@@ -317,57 +313,16 @@ export class Peer implements Receiver {
     ;(call.resolve as (answer: RawAnswer) => void)({
       kind,
       body: Buffer.from(JSON.stringify(value)),
-      typed: 'resultType' in value,
+      typed: kind === 'result' && 'resultType' in value,
     })
   }
 
   #progress(params: JsonObject): void {
-    const call = this.#pending.get(idOf(params['progressToken']))
+    const call = this.#pending.get(callIdOf(params['progressToken']))
     if (call === undefined) return
-    if (call.idleAtMs !== Infinity)
-      call.idleAtMs = this.platform.now() + (call.options.idleTimeoutMs ?? IDLE_TIMEOUT_MS)
-    try {
-      call.options.onProgress?.(params)
-    } catch {
-      /* a throwing listener is not the call's failure */
-    }
-  }
-
-  async #serve(id: unknown, method: string, params: JsonObject, call: Call | undefined): Promise<void> {
-    if (method === 'ping')
-      return this.#channel.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`, undefined)
-    this.hasAskedBack = true
-    if (this.#serving.size >= SERVER_REQUESTS_MAX)
-      return this.#channel.send(
-        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":${TOO_MANY_REQUESTS},"message":"Too many requests at once"}}`,
-        undefined,
-      )
-    const controller = new AbortController()
-    this.#serving.set(id, controller)
-    if (call !== undefined) {
-      this.pause(call)
-      ;(call.asked ??= new Set()).add(controller)
-    }
-    const answer = await this.#answerTo(method, params, controller.signal, call)
-    if (call !== undefined) {
-      call.asked?.delete(controller)
-      this.resume(call)
-    }
-    if (this.#serving.get(id) === controller) this.#serving.delete(id)
-    if (this.#ended === undefined && !controller.signal.aborted)
-      this.#channel.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${answer}}`, undefined)
-  }
-
-  async #answerTo(method: string, params: JsonObject, signal: AbortSignal, call: Call | undefined): Promise<string> {
-    try {
-      return `"result":${JSON.stringify(await this.#hooks.onRequest(method, params, { signal, call }))}`
-    } catch (error) {
-      const rpc: RpcError =
-        error instanceof WireError && error.details.rpc
-          ? error.details.rpc
-          : { code: INTERNAL_ERROR, message: 'Internal error' }
-      return `"error":${JSON.stringify(rpc)}`
-    }
+    const { idleTimeoutMs = IDLE_TIMEOUT_MS, onProgress } = call.options
+    if (call.idleAtMs !== Number.POSITIVE_INFINITY) call.idleAtMs = this.platform.now() + idleTimeoutMs
+    if (onProgress !== undefined) callSafely(() => onProgress(params))
   }
 }
 
@@ -381,22 +336,48 @@ function cancelled(reason: unknown, sent: boolean): WireError {
   return new WireError('cancelled', 'The call was cancelled', { cause: reason, sent })
 }
 
-function copyOf({ code, message, details }: WireError): WireError {
-  return new WireError(code, message, { ...details })
+function timedOut(call: Call, sent: boolean): WireError {
+  const { idleTimeoutMs = IDLE_TIMEOUT_MS, totalTimeoutMs, onProgress } = call.options
+  if (call.totalAtMs <= call.idleAtMs)
+    return new WireError('timed-out', `"${call.method}" did not finish within ${totalTimeoutMs} ms`, {
+      limit: 'total',
+      sent,
+    })
+  const nothing = onProgress === undefined ? 'no answer' : 'no answer and no progress'
+  return new WireError('timed-out', `"${call.method}" got ${nothing} within ${idleTimeoutMs} ms`, {
+    limit: 'idle',
+    sent,
+  })
 }
 
-/** Keeps what the channel has said itself. */
-function withSent(error: WireError, sent: boolean): WireError {
-  if (error.details.sent !== undefined) return error
-  return new WireError(error.code, error.message, { ...error.details, sent })
+/** An error of its own for each call: whether its bytes had left differs. What the transport has said itself is kept. */
+function told(error: WireError, sent: boolean): WireError {
+  return new WireError(error.code, error.message, { ...error.details, sent: error.details.sent ?? sent })
 }
 
-/** The number of a call in an id or token that a server sent back: numbers, and the strings that some make of them. */
-function idOf(id: unknown): number {
-  if (typeof id === 'number') return id
-  return typeof id === 'string' && /^[1-9]\d{0,15}$/.test(id) ? Number(id) : Number.NaN
+/** Nobody waits for the call any more, so nobody needs to be asked for it. */
+function abandonQuestions(call: Call, reason: WireError): void {
+  if (call.asked !== undefined) for (const question of call.asked) question.abort(reason)
 }
 
-function unquote(id: string): string {
-  return id.startsWith('"') ? id.slice(1, -1) : id
+/** A throwing listener is neither the call's failure nor the connection's. */
+function callSafely(listener: () => void): void {
+  try {
+    listener()
+  } catch {
+    /* its own business */
+  }
+}
+
+function rpcErrorOf(error: unknown): RpcError {
+  const { code, message, data } = isPlainObject(error) ? error : { message: error }
+  return {
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' ? message : 'The server answered with an error that says nothing',
+    ...(data === undefined ? {} : { data }),
+  }
+}
+
+function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

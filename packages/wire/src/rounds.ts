@@ -2,66 +2,185 @@
 import type { Call, CallContext, RequestOptions, ServerRequestHandler } from './call.ts'
 import { WireError } from './errors.ts'
 import { methodNotFound, type Peer } from './peer.ts'
+import type { TimerHandle } from './platform.ts'
 import type { JsonObject } from './protocol.ts'
 import { isObject } from './validate.ts'
 
 const ROUNDS_MAX = 10
+const QUESTIONS_MAX = 64
 
+/** Who answers what a server asks, where no call has handlers of its own. */
 export interface Handlers {
   handlers?: Readonly<Record<string, ServerRequestHandler>>
 }
 
-interface Asked {
+export interface RoundsRequest {
   method: string
   params: JsonObject
   options: RequestOptions
 }
 
-export async function requestInRounds(
-  peer: Peer,
-  session: Handlers,
-  { method, params, options }: Asked,
-): Promise<JsonObject> {
-  let asked = params
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const answer = peer.request(method, asked, options)
-    const call: CallContext = { id: peer.startedId, method, params: asked }
-    const result = await answer
-    const type = result['resultType']
-    if (type === undefined || type === 'complete') return result
-    if (type !== 'input_required')
-      throw new WireError('malformed', `The answer to "${method}" is of the unknown type "${String(type)}"`)
-    const { inputRequests = {}, requestState } = result
-    const answers = await answerAll(session, options, inputRequests as JsonObject, call)
-    asked = {
+/**
+ * A request with all its rounds. Limits, signal and `onStarted` hold for the whole, not for each round.
+ * @throws {WireError} `too-many-rounds`, `input-failed` when a question cannot be answered, and whatever a request can fail with.
+ */
+export async function requestInRounds(peer: Peer, session: Handlers, request: RoundsRequest): Promise<JsonObject> {
+  const { method, params } = request
+  const whole = new Whole(peer, request.options)
+  const answer = peer.request(method, params, whole.options)
+  const id = peer.startedId
+  const result = await answer
+  if (!asksForInput(result, method)) return result
+  return new Rounds(peer, session, request, whole).after(result, id)
+}
+
+function asksForInput({ resultType }: JsonObject, method: string): boolean {
+  if (resultType === undefined || resultType === 'complete') return false
+  if (resultType === 'input_required') return true
+  throw new WireError(
+    'malformed',
+    `The answer to "${method}" is of the unknown type "${String(resultType).slice(0, 64)}"`,
+  )
+}
+
+/** What holds for all rounds together. */
+class Whole {
+  /** Of the first round. */
+  readonly options: RequestOptions
+  readonly #platform: Peer['platform']
+  readonly #endsAtMs: number | undefined
+  #stop: ((error: WireError) => void) | undefined
+  #cancelRound: ((reason: string) => void) | undefined
+
+  constructor({ platform }: Peer, options: RequestOptions) {
+    const { onStarted, totalTimeoutMs } = options
+    this.#platform = platform
+    this.#endsAtMs = totalTimeoutMs === undefined ? undefined : platform.now() + totalTimeoutMs
+    this.options = options
+    if (onStarted === undefined) return
+    this.options = {
+      ...options,
+      onStarted: (cancel) => {
+        this.#cancelRound = cancel
+        onStarted((reason) => this.#cancel(reason))
+      },
+    }
+  }
+
+  /** Of a later round. */
+  get next(): RequestOptions {
+    const { onStarted, ...rest } = this.options
+    return {
+      ...rest,
+      ...(this.#endsAtMs === undefined ? {} : { totalTimeoutMs: Math.max(1, this.#endsAtMs - this.#platform.now()) }),
+      ...(onStarted === undefined ? {} : { onStarted: (cancel) => (this.#cancelRound = cancel) }),
+    }
+  }
+
+  #cancel(reason: string): void {
+    this.#cancelRound?.(reason)
+    this.#stop?.(new WireError('cancelled', 'The call was cancelled', { cause: reason, sent: true }))
+  }
+
+  /** Runs what happens between two rounds; it ends with the call. */
+  async between<Value>(run: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const controller = new AbortController()
+    const { signal, totalTimeoutMs } = this.options
+    let timer: TimerHandle | undefined
+    let onAbort: (() => void) | undefined
+    const stopped = new Promise<never>((_, reject) => {
+      this.#stop = (error) => {
+        controller.abort(error)
+        reject(error)
+      }
+      onAbort = () =>
+        this.#stop?.(new WireError('cancelled', 'The call was cancelled', { cause: signal?.reason, sent: true }))
+      signal?.addEventListener('abort', onAbort, { once: true })
+      if (signal?.aborted === true) onAbort()
+      const limit = new WireError('timed-out', `The call did not finish within ${totalTimeoutMs} ms`, {
+        limit: 'total',
+        sent: true,
+      })
+      if (this.#endsAtMs !== undefined)
+        timer = this.#platform.setTimer(
+          () => this.#stop?.(limit),
+          Math.max(1, this.#endsAtMs - this.#platform.now()),
+          'background',
+        )
+    })
+    try {
+      return await Promise.race([run(controller.signal), stopped])
+    } finally {
+      this.#stop = undefined
+      this.#platform.clearTimer(timer)
+      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
+    }
+  }
+}
+
+class Rounds {
+  readonly #peer: Peer
+  readonly #session: Handlers
+  readonly #request: RoundsRequest
+  readonly #whole: Whole
+
+  constructor(peer: Peer, session: Handlers, request: RoundsRequest, whole: Whole) {
+    this.#peer = peer
+    this.#session = session
+    this.#request = request
+    this.#whole = whole
+  }
+
+  async after(first: JsonObject, firstId: number): Promise<JsonObject> {
+    const { method, params } = this.#request
+    let asked = params
+    let result = first
+    let id = firstId
+    for (let round = 1; round < ROUNDS_MAX; round++) {
+      const call = { id, method, params: asked }
+      asked = await this.#answered(result, call)
+      const answer = this.#peer.request(method, asked, this.#whole.next)
+      id = this.#peer.startedId
+      result = await answer
+      if (!asksForInput(result, method)) return result
+    }
+    throw new WireError('too-many-rounds', `"${method}" asked for input ${ROUNDS_MAX} times`, { sent: true })
+  }
+
+  /** The parameters of the next round. The state is the server's own: it goes back as it came, or not at all. */
+  async #answered({ inputRequests, requestState }: JsonObject, call: CallContext): Promise<JsonObject> {
+    const { method, params } = this.#request
+    if (inputRequests === undefined && requestState === undefined)
+      throw new WireError('malformed', `"${method}" asks for input without saying for what`, { sent: true })
+    if (inputRequests !== undefined && !isObject(inputRequests))
+      throw new WireError('malformed', `"${method}" asks for input in no known shape`, { sent: true })
+    const questions = Object.entries(inputRequests ?? {})
+    if (questions.length > QUESTIONS_MAX)
+      throw new WireError('malformed', `"${method}" asks more than ${QUESTIONS_MAX} questions at once`, { sent: true })
+    const answers = await this.#whole.between((signal) =>
+      Promise.all(questions.map(async ([key, question]) => [key, await this.#answer(question, signal, call)] as const)),
+    )
+    return {
       ...params,
       ...(answers.length > 0 ? { inputResponses: Object.fromEntries(answers) } : {}),
       ...(requestState === undefined ? {} : { requestState }),
     }
   }
-  throw new WireError('too-many-rounds', `"${method}" asked for input ${ROUNDS_MAX} times`)
-}
 
-function answerAll(
-  session: Handlers,
-  options: RequestOptions,
-  inputRequests: JsonObject,
-  call: CallContext,
-): Promise<[string, JsonObject][]> {
-  const signal = options.signal ?? new AbortController().signal
-  return Promise.all(
-    Object.entries(inputRequests).map(async ([key, wanted]) => {
-      const { method, params } = isObject(wanted) ? wanted : {}
-      return [
-        key,
-        await answerServer(session, String(method), isObject(params) ? params : {}, {
-          signal,
-          call,
-          own: options.handlers,
-        }),
-      ]
-    }),
-  )
+  async #answer(question: unknown, signal: AbortSignal, call: CallContext): Promise<JsonObject> {
+    const { method, params } = isObject(question) ? question : {}
+    const { handlers: own } = this.#request.options
+    try {
+      const given = isObject(params) ? params : {}
+      return await answerServer(this.#session, String(method), given, { signal, call, own })
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new WireError('input-failed', `"${call.method}" asks for input that could not be given: ${why}`, {
+        cause,
+        sent: true,
+      })
+    }
+  }
 }
 
 /** Finds who answers: the call's own handlers come before the session's. */
@@ -69,7 +188,7 @@ export async function answerServer(
   { handlers }: Handlers,
   method: string,
   params: JsonObject,
-  context: { signal: AbortSignal; call: Call | CallContext | undefined; own?: Handlers['handlers'] },
+  context: { signal: AbortSignal; call: Call | CallContext | undefined; own?: Handlers['handlers'] | undefined },
 ): Promise<JsonObject> {
   const { signal, call } = context
   const own = context.own ?? (call !== undefined && 'options' in call ? call.options.handlers : undefined)
@@ -78,6 +197,7 @@ export async function answerServer(
   return handler(params, { method, signal, ...(call === undefined ? {} : { call }) })
 }
 
+/** Only what the caller has put there: a server may ask for "constructor". */
 function handlerIn(handlers: Handlers['handlers'], method: string): ServerRequestHandler | undefined {
   return handlers !== undefined && Object.hasOwn(handlers, method) ? handlers[method] : undefined
 }

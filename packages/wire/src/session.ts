@@ -1,7 +1,7 @@
 // One server, whatever its transport and era. This is the only thing the rest of the host sees of the wire.
 import type { RawAnswer, RequestOptions, ServerRequestHandler } from './call.ts'
 import type { Channel } from './channel.ts'
-import { type Connection, connectTo, greet, introductionOf, recover } from './connect.ts'
+import { type Connection, connectTo, type NotificationListener, recover } from './connect.ts'
 import type { CloseOutcome } from './errors.ts'
 import type { Hello } from './handshake.ts'
 import { type Listing, type ListOptions, list } from './listing.ts'
@@ -49,6 +49,8 @@ export class Session implements AsyncDisposable {
   readonly #options: SessionOptions
   readonly #peer: Peer
   readonly #channel: Channel
+  readonly #listeners = new Set<NotificationListener>()
+  readonly #watched = new Map<string, number>()
   #hello: Hello
   #recovering: Promise<void> | undefined
   /** How many processes were started for this session: 2 only if the first died of the question for its era. 0 over HTTP. */
@@ -61,6 +63,7 @@ export class Session implements AsyncDisposable {
     this.#hello = hello
     this.launches = launches
     owner.era = () => this.era
+    owner.listeners = this.#listeners
     channel.onSessionLost = () =>
       (this.#recovering ??= this.#recover().finally(() => {
         this.#recovering = undefined
@@ -102,6 +105,10 @@ export class Session implements AsyncDisposable {
   /** How much has come that is no message. */
   get noiseCount(): number {
     return this.#peer.noiseCount
+  }
+  /** The first of it, cut to 512 characters and cleaned; empty while there is none. */
+  get firstNoise(): string {
+    return this.#peer.firstNoise
   }
   /** The server has ever sent a request of its own (pings apart). */
   get hasAskedBack(): boolean {
@@ -152,12 +159,25 @@ export class Session implements AsyncDisposable {
   /** Asks the server to tell about changes, in the way of its era. Ends with the session, or by `close` of what it returns. */
   async subscribe(filter: SubscriptionFilter, options: SubscriptionOptions = {}): Promise<Subscription> {
     const { subscribe } = await import('./subscriptions.ts')
-    return subscribe({ era: this.era, peer: this.#peer }, filter, options)
+    const source = {
+      era: this.era,
+      capabilities: this.capabilities,
+      peer: this.#peer,
+      watched: this.#watched,
+      listen: (listener: NotificationListener) => {
+        this.#listeners.add(listener)
+        return () => this.#listeners.delete(listener)
+      },
+    }
+    return subscribe(source, filter, options)
   }
 
   async #recover(): Promise<void> {
-    this.#hello = await recover(this.#peer, introductionOf(this.#options))
-    greet(this.#peer, this.#channel, this.#hello)
+    const opened = { peer: this.#peer, channel: this.#channel, owner: {} }
+    this.#hello = await recover(opened, this.#options, this.#hello.version)
+    if (this.#watched.size === 0) return
+    const { watchAgain } = await import('./subscriptions.ts')
+    void watchAgain({ peer: this.#peer, watched: this.#watched })
   }
 
   /** Ends the connection; calls in flight fail with `closed`. Idempotent; resolves when the process, if any, is gone. */

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
 import { WireError } from './errors.ts'
 import { LEASE_VARIABLE, type Lease, leaseBook } from './leases.ts'
-import type { ChildProcessPort, Platform } from './platform.ts'
+import type { ChildProcessPort, Platform, TimerHandle } from './platform.ts'
 import type { ProcessFacts } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { becomesTrue, STEP_MS, terminateAll } from './terminate.ts'
@@ -76,6 +76,7 @@ export class SpawnedProcess {
   readonly #exited: Promise<void>
   #hasExited = false
   #outputCame = false
+  #quietTimer: TimerHandle | undefined
   /** When it was asked to end, and when told to. */
   #askedAtMs = Number.NEGATIVE_INFINITY
   #toldAtMs: number | undefined
@@ -174,12 +175,13 @@ export class SpawnedProcess {
   #whenQuiet(then: () => void): void {
     this.#outputCame = false
     const look = (): void => (this.#outputCame ? this.#whenQuiet(then) : then())
-    this.#platform.setTimer(() => setImmediate(look), DRAIN_MS, 'background')
+    this.#quietTimer = this.#platform.setTimer(() => setImmediate(look), DRAIN_MS, 'background')
   }
 
   /** What the process left behind: its group, and what has moved to a session of its own. Both get the steps that are still due. */
   async #clean(): Promise<void> {
     const platform = this.#platform
+    platform.clearTimer(this.#quietTimer)
     const isGone = (): boolean => this.#groupIsGone() && this.#carriers().length === 0
     if (!isGone()) {
       await becomesTrue(platform, this.#askedAtMs + STEP_MS - platform.now(), isGone)

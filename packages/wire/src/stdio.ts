@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 import type { Channel, ChannelContext, Receiver } from './channel.ts'
 import { type CloseOutcome, WireError } from './errors.ts'
 import { LineReader } from './line-reader.ts'
-import type { Platform } from './platform.ts'
+import type { Platform, TimerHandle } from './platform.ts'
 import { type ProcessEnd, type SpawnedProcess, spawnProcess } from './spawner.ts'
 import type { StdioTarget } from './target.ts'
 
@@ -33,6 +33,7 @@ export class StdioChannel implements Channel {
   /** Calls are queued in the order of their ids, so one number says which have left. */
   #queuedId = 0
   #writtenId = 0
+  #brokenTimer: TimerHandle | undefined
   #closing: Promise<void> | undefined
 
   /** @throws {WireError} `spawn-failed` */
@@ -64,9 +65,13 @@ export class StdioChannel implements Channel {
       this.#blocked = false
       this.#flush()
     })
-    child.onBroken(() =>
-      platform.setTimer(() => this.#lose('The server closed its pipes'), BROKEN_PIPE_GRACE_MS, 'background'),
-    )
+    child.onBroken(() => {
+      this.#brokenTimer = platform.setTimer(
+        () => this.#lose('The server closed its pipes'),
+        BROKEN_PIPE_GRACE_MS,
+        'background',
+      )
+    })
     void child.ended.then((end) => this.#ended(end))
   }
 
@@ -76,6 +81,10 @@ export class StdioChannel implements Channel {
 
   get stderrTail(): string {
     return this.#process.stderr.text
+  }
+
+  get lastStderrLine(): string | undefined {
+    return this.#process.stderr.lastLine
   }
 
   /** Messages of one burst leave in one write: under load one system call carries many calls. */
@@ -116,11 +125,21 @@ export class StdioChannel implements Channel {
     return call.id <= this.#writtenId
   }
 
+  /** A request that has not left is taken out of the queue: then the server never hears of it. */
   cancel(call: Call, reason: string): void {
+    if (!this.hasSent(call) && this.#withdraw(call)) return
     this.send(
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.id},"reason":${JSON.stringify(reason)}}}`,
       undefined,
     )
+  }
+
+  #withdraw({ id }: Call): boolean {
+    const beginning = `{"jsonrpc":"2.0","id":${id},"method":`
+    const at = this.#outgoing.startsWith(beginning) ? 0 : this.#outgoing.indexOf(`\n${beginning}`) + 1
+    if (at === 0 && !this.#outgoing.startsWith(beginning)) return false
+    this.#outgoing = this.#outgoing.slice(0, at) + this.#outgoing.slice(this.#outgoing.indexOf('\n', at) + 1)
+    return true
   }
 
   #ended({ exitCode, signal }: ProcessEnd): void {
@@ -140,6 +159,7 @@ export class StdioChannel implements Channel {
   }
 
   #end(outcome: CloseOutcome): void {
+    this.#platform.clearTimer(this.#brokenTimer)
     const { exitCode, signal } = outcome
     const { text, lastLine } = this.#process.stderr
     const message =
