@@ -55,8 +55,8 @@ export class Call implements CallContext {
   /** The questions of the server that are being answered for this call. */
   asked: Set<AbortController> | undefined
   onAbort: (() => void) | undefined
-  /** For the HTTP channel: how to drop the exchange which carries this call. */
-  abortExchange: (() => void) | undefined
+  /** For the HTTP channel: what carries this call at present. */
+  exchange: { readonly sent: boolean; drop(): void } | undefined
   /** For channels that cannot tell from the id: the bytes have left. */
   sent = false
 

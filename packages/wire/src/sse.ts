@@ -1,5 +1,6 @@
 // Server-sent events as bytes, by the rules of the HTML standard. The data of an event is handed on without decoding: when it is one line, as JSON
 // always is, and lies in one chunk, it is not even copied.
+import { ByteList } from './byte-list.ts'
 
 /** Takes what an event stream says. */
 export interface EventSink {
@@ -199,41 +200,6 @@ export class EventReader {
     this.#type = ''
     if (this.#dataLines > 1) this.#more.clear()
     this.#dataLines = 0
-  }
-}
-
-/** Bytes in pieces. Many small pieces are merged, so that a stream of single bytes costs bytes and not objects. */
-class ByteList {
-  static readonly PIECES_MAX = 1_024
-  #pieces: Buffer[] = []
-  #small = 0
-  length = 0
-
-  add(piece: Buffer): void {
-    if (piece.length === 0) return
-    this.length += piece.length
-    this.#pieces.push(piece)
-    if (piece.length >= 4_096) this.#small = 0
-    else if (++this.#small === ByteList.PIECES_MAX) {
-      this.#pieces.push(Buffer.concat(this.#pieces.splice(-ByteList.PIECES_MAX)))
-      this.#small = 0
-    }
-  }
-
-  join(): Buffer {
-    const only = this.#pieces[0]
-    if (this.#pieces.length === 1 && only !== undefined) return only
-    const whole = this.length === 0 ? NOTHING : Buffer.concat(this.#pieces, this.length)
-    if (this.length > 0) this.#pieces = [whole]
-    this.#small = 0
-    return whole
-  }
-
-  clear(): void {
-    if (this.length === 0) return
-    this.#pieces = []
-    this.#small = 0
-    this.length = 0
   }
 }
 

@@ -1,0 +1,477 @@
+// The connection to an HTTP server: which transport and era it speaks, its session, and what is in flight. The rules of single messages are in http-post.ts.
+import { ByteList } from './byte-list.ts'
+import type { Call } from './call.ts'
+import type { Channel, ChannelContext, Receiver } from './channel.ts'
+import { WireError } from './errors.ts'
+import { type Attached, type Challenge, Credentials, type Renewals } from './http-credentials.ts'
+import { Listener, resumeCall, type StreamOffice } from './http-listen.ts'
+import { type OlderHost, OlderTransport } from './http-older.ts'
+import type { Exchange, ExchangeSink } from './http-port.ts'
+import { Post, type PostOffice } from './http-post.ts'
+import { type Asked, planRefusal, REFUSAL_BYTES_MAX } from './http-refusal.ts'
+import { Mirror, writeOwn } from './mirror.ts'
+import { Door } from './outbound.ts'
+import { readUrl } from './outbound-rules.ts'
+import type { Platform, TimerHandle } from './platform.ts'
+import type { Era, JsonObject, Tool } from './protocol.ts'
+import type { HttpTarget } from './target.ts'
+
+/** How long closing waits for the end of the session and for notifications on their way. */
+const CLOSE_MS = 1_000
+/** After its answer a stream may go on for so long. */
+const LINGER_MS = 5_000
+/** Notifications and answers: from the first byte to the end of what comes back. */
+const NOTE_MS = 30_000
+const SESSION_ID_CHARS_MAX = 4_096
+const PING = '{"jsonrpc":"2.0","id":"session-check","method":"ping"}'
+/** Doing these twice does no harm. Everything else, tool calls above all, is sent again only if it has certainly not arrived. */
+const REPEATABLE = new Set([
+  'completion/complete',
+  'initialize',
+  'logging/setLevel',
+  'ping',
+  'prompts/get',
+  'prompts/list',
+  'resources/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/templates/list',
+  'resources/unsubscribe',
+  'server/discover',
+  'subscriptions/listen',
+  'tools/list',
+])
+
+export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost {
+  readonly platform: Platform
+  readonly messageBytesMax: number
+  readonly receiver: () => Receiver
+  /** Set by the session. */
+  onSessionLost: () => Promise<void> = () =>
+    Promise.reject(new WireError('session-lost', 'The server has forgotten the session', { sent: false }))
+  readonly #target: HttpTarget
+  readonly #door: Door
+  readonly #path: string
+  readonly #credentials: Credentials
+  readonly #mirror = new Mirror()
+  readonly #older: OlderTransport
+  #era: Era = 'legacy'
+  #version: string | undefined
+  #greeted = false
+  #sessionId: string | undefined
+  #generation = 0
+  /** There was one, and its successor is not there yet. */
+  #sessionMissing = false
+  #renewing: Promise<void> | undefined
+  #listener: Listener | undefined
+  #listens = false
+  /** What ends by itself in time, and when. */
+  readonly #bounded = new Map<Post, number>()
+  #sweep: TimerHandle | undefined
+  #drained: (() => void) | undefined
+  #notes = 0
+  #closing: Promise<void> | undefined
+  #closed = false
+
+  private constructor(target: HttpTarget, context: ChannelContext, door: Door) {
+    this.platform = context.platform
+    this.messageBytesMax = context.messageBytesMax
+    this.receiver = context.receiver
+    this.#target = target
+    this.#door = door
+    this.#path = door.url.pathname + door.url.search
+    this.#credentials = new Credentials(target, door.url)
+    this.#older = new OlderTransport(this)
+    if (target.transport === 'sse') this.#older.choose()
+  }
+
+  /**
+   * Nothing is connected yet: the first message does that.
+   * @throws {WireError} `refused`: the URL, a header, the proxy or the `ca` of the target cannot be used.
+   */
+  static async open(target: HttpTarget, context: ChannelContext): Promise<HttpChannel> {
+    const url = readUrl(target.url)
+    const httpClient = await context.platform.http?.(url, target)
+    const door = await Door.open(url, {
+      client: target.client,
+      ca: target.ca,
+      proxy: target.proxy,
+      platform: context.platform,
+      httpClient,
+    })
+    try {
+      return new HttpChannel(target, context, door)
+    } catch (error) {
+      door.close()
+      throw error
+    }
+  }
+
+  /** Over the older transport all calls share one stream. */
+  get multiplexed(): boolean {
+    return this.#older.isChosen
+  }
+  get isClosed(): boolean {
+    return this.#closed
+  }
+  get url(): URL {
+    return this.#door.url
+  }
+  get era(): Era {
+    return this.#era
+  }
+  get greeted(): boolean {
+    return this.#greeted
+  }
+  get sessionGeneration(): number {
+    return this.#generation
+  }
+  get hasSession(): boolean {
+    return this.#sessionId !== undefined || this.#older.isChosen
+  }
+  get isOlder(): boolean {
+    return this.#older.isChosen
+  }
+  get answersElsewhere(): boolean {
+    return this.#listener !== undefined
+  }
+
+  speak(era: Era, version: string | undefined): void {
+    this.#era = era
+    this.#version = era === 'legacy' ? version : undefined
+    if (version !== undefined) this.#greeted = true
+  }
+
+  hasSent(call: Call): boolean {
+    return call.exchange?.sent ?? call.sent
+  }
+
+  acceptTool(tool: Tool): string | undefined {
+    return this.#era === 'legacy' ? undefined : this.#mirror.accept(tool)
+  }
+
+  send(text: string, call: Call | undefined): void {
+    if (this.#closed) return
+    if (call === undefined) this.#notes++
+    const post = new Post(this, text, call)
+    if (!this.#sessionMissing || call === undefined || call.method === 'initialize') return this.again(post)
+    this.sessionAfter(this.#generation).then(
+      () => this.again(post),
+      (cause: unknown) => post.refuse(noSession(cause)),
+    )
+  }
+
+  again(post: Post): void {
+    if (this.#older.isChosen) this.#older.send(post)
+    else post.start()
+  }
+
+  attach(): Attached | Promise<Attached> {
+    return this.#credentials.attach()
+  }
+
+  async renew(refused: Attached, challenge: Challenge, renewals: Renewals, call: Call | undefined): Promise<boolean> {
+    if (call !== undefined) this.receiver().pause(call) // somebody may have to sign in
+    try {
+      const renewed = await this.#credentials.renew(refused, challenge, renewals)
+      if (renewed) this.#listener?.renewed()
+      return renewed
+    } finally {
+      if (call !== undefined) this.receiver().resume(call)
+    }
+  }
+
+  dispatch(post: Post, attached: Attached): Exchange {
+    const { call, text } = post
+    const exchange = this.#door.send(
+      {
+        method: 'POST',
+        path: this.#older.path ?? this.#path,
+        headers: this.#headers(call, text, attached),
+        body: text,
+        redirects: this.#era === 'modern' || this.#credentials.isProvided ? 'none' : 'same-origin',
+        repeatable: call === undefined || REPEATABLE.has(call.method),
+      },
+      post,
+    )
+    if (call === undefined) this.#bound(post, NOTE_MS)
+    return exchange
+  }
+
+  #headers(call: Call | undefined, text: string, attached: Attached): string[] {
+    const headers = [
+      'accept',
+      'application/json, text/event-stream',
+      'content-type',
+      'application/json',
+      ...attached.headers,
+    ]
+    if (this.#era === 'modern') {
+      this.#mirror.write(headers, call, text)
+      return headers
+    }
+    if (call?.options.headers !== undefined) writeOwn(headers, call.options.headers)
+    if (call?.method === 'initialize') return headers
+    if (this.#sessionId !== undefined) headers.push('mcp-session-id', this.#sessionId)
+    if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
+    return headers
+  }
+
+  get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void {
+    const go = (attached: Attached): void => {
+      if (this.#closed) return
+      const headers = ['accept', 'text/event-stream', ...attached.headers]
+      if (this.#sessionId !== undefined) headers.push('mcp-session-id', this.#sessionId)
+      if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
+      if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
+      const redirects = this.#credentials.isProvided ? 'none' : 'same-origin'
+      started(this.#door.send({ method: 'GET', path: this.#path, headers, redirects, repeatable: true }, sink))
+    }
+    const fail = (error: WireError): void => sink.fail(error, { sent: false, reused: false })
+    try {
+      const attached = this.#credentials.attach()
+      if (attached instanceof Promise) attached.then(go, fail)
+      else go(attached)
+    } catch (error) {
+      fail(error as WireError)
+    }
+  }
+
+  asked(call: Call | undefined, hadSession: boolean): Asked {
+    return {
+      method: call?.method,
+      era: this.#era,
+      hadSession,
+      greeted: this.#greeted,
+      mayFallBack: (this.#target.transport ?? 'auto') === 'auto' && !this.#older.isChosen && !this.#greeted,
+      server: this.#door.url.host,
+      secrets: [...this.#credentials.secrets, this.#sessionId ?? ''],
+    }
+  }
+
+  sawSession(id: string | undefined): WireError | undefined {
+    if (id !== undefined && (id.length > SESSION_ID_CHARS_MAX || !/^[\x21-\x7e]+$/.test(id)))
+      return new WireError('malformed', 'The server gave a session id that no header can carry', { sent: true })
+    this.#sessionId = id
+    return undefined
+  }
+
+  fallBack(): Promise<boolean> {
+    return this.#older.fallBack()
+  }
+
+  resume(call: Call, lastEventId: string, retryMs: number | undefined): void {
+    resumeCall(this, call, { lastEventId, retryMs })
+  }
+
+  sessionGone(): void {
+    this.#sessionMissing = true
+  }
+
+  /** @internal The session of that generation is gone. One renewal for all who find out. */
+  sessionAfter(generation: number): Promise<void> {
+    if (this.#renewing !== undefined) return this.#renewing
+    if (generation !== this.#generation && !this.#sessionMissing) return Promise.resolve()
+    return (this.#renewing = this.#renewSession().finally(() => {
+      this.#renewing = undefined
+    }))
+  }
+
+  async #renewSession(): Promise<void> {
+    this.#listener?.stop()
+    this.#listener = undefined
+    this.#generation++
+    this.#sessionMissing = true
+    const old = this.#sessionId
+    this.#sessionId = undefined
+    if (this.#older.isChosen) this.#older.reset()
+    // Servers that allow one session at a time refuse the next one until the last is gone.
+    else if (old !== undefined) await this.#deleteSession(old)
+    if (this.#closing !== undefined) throw new WireError('closed', 'The session was closed', { sent: false })
+    await this.onSessionLost()
+    this.#sessionMissing = false
+  }
+
+  checkSession(): Promise<boolean> {
+    const generation = this.#generation
+    return new Promise((resolve) => {
+      const answered = (plan: 'known' | 'forgotten' | 'unclear'): void => {
+        if (plan !== 'forgotten') return resolve(plan === 'known')
+        this.sessionAfter(generation).then(
+          () => resolve(true),
+          () => resolve(false),
+        )
+      }
+      const go = (attached: Attached): void => {
+        const headers = this.#headers(undefined, PING, attached)
+        const exchange = this.#door.send(
+          { method: 'POST', path: this.#path, headers, body: PING, redirects: 'same-origin', repeatable: true },
+          new SessionCheck(this.asked(undefined, this.hasSession), (plan) => {
+            exchange.drop()
+            answered(plan)
+          }),
+        )
+      }
+      Promise.resolve(this.#credentials.attach())
+        .then(go)
+        .catch(() => resolve(false))
+    })
+  }
+
+  listen(capabilities: JsonObject): void {
+    if (this.#older.isChosen) return
+    if (this.#listens || this.#sessionId !== undefined || pushes(capabilities)) this.listenAnyway()
+  }
+
+  /** Opens the standalone stream even if nothing says that the server uses it. */
+  listenAnyway(): void {
+    this.#listens = true
+    if (this.#older.isChosen || this.#listener !== undefined || this.#closed || this.#era === 'modern') return
+    this.#listener = new Listener(this)
+    this.#listener.start()
+  }
+
+  cancel(call: Call, reason: string): void {
+    if (this.#era === 'legacy')
+      this.send(
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.id},"reason":${JSON.stringify(reason)}}}`,
+        undefined,
+      )
+    call.exchange?.drop() // in the modern era this is the cancellation
+  }
+
+  linger(post: Post): void {
+    if (!this.#bounded.has(post)) this.#bound(post, LINGER_MS)
+  }
+
+  over(post: Post): void {
+    this.#bounded.delete(post)
+    if (post.call === undefined && --this.#notes === 0) this.#drained?.()
+  }
+
+  /** Ends what the server does not end. One timer for all of them. */
+  #bound(post: Post, ms: number): void {
+    this.#bounded.set(post, this.platform.now() + ms)
+    this.#sweep ??= this.platform.setTimer(() => this.#sweepBounded(), LINGER_MS, 'background')
+  }
+
+  #sweepBounded(): void {
+    this.#sweep = undefined
+    const nowMs = this.platform.now()
+    for (const [post, dueMs] of this.#bounded) if (dueMs <= nowMs) post.drop()
+    if (this.#bounded.size > 0)
+      this.#sweep = this.platform.setTimer(() => this.#sweepBounded(), LINGER_MS, 'background')
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#listener?.stop()
+    this.receiver().end(new WireError('closed', 'The session was closed'), {
+      cause: 'local',
+      message: 'The session was closed',
+    })
+    await Promise.all([
+      this.#whenDrained(),
+      this.#sessionId === undefined ? undefined : this.#deleteSession(this.#sessionId),
+    ])
+    this.#closed = true
+    this.#older.close()
+    this.platform.clearTimer(this.#sweep)
+    this.#door.close()
+  }
+
+  /** Notifications that are on their way shall arrive. */
+  #whenDrained(): Promise<void> {
+    if (this.#notes === 0) return Promise.resolve()
+    return this.#within(CLOSE_MS, (done) => {
+      this.#drained = done
+      return undefined
+    })
+  }
+
+  #deleteSession(id: string): Promise<void> {
+    if (this.#era !== 'legacy' || this.#older.isChosen) return Promise.resolve()
+    return this.#within(CLOSE_MS, (done) => {
+      const send = (attached: Attached): void => {
+        const headers = [...attached.headers, 'mcp-session-id', id]
+        if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
+        const sink: ExchangeSink = { head: () => {}, data: () => {}, end: done, fail: done }
+        exchange = this.#door.send(
+          { method: 'DELETE', path: this.#path, headers, redirects: 'none', repeatable: true },
+          sink,
+        )
+      }
+      let exchange: Exchange | undefined
+      Promise.resolve()
+        .then(() => this.#credentials.attach())
+        .then(send)
+        .catch(done)
+      return () => exchange?.drop()
+    })
+  }
+
+  /** Runs `begin` and waits for its `done`, at most so long. What it returns is run in the end. */
+  #within(ms: number, begin: (done: () => void) => (() => void) | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      let stop: (() => void) | undefined
+      const done = (): void => {
+        this.platform.clearTimer(timer)
+        stop?.()
+        resolve()
+      }
+      const timer = this.platform.setTimer(done, ms)
+      stop = begin(done)
+    })
+  }
+}
+
+/** Reads from the answer to a ping whether the session is still known. */
+class SessionCheck implements ExchangeSink {
+  readonly #asked: Asked
+  readonly #done: (plan: 'known' | 'forgotten' | 'unclear') => void
+  #status = 0
+  readonly #body: ByteList = new ByteList()
+
+  constructor(asked: Asked, done: (plan: 'known' | 'forgotten' | 'unclear') => void) {
+    this.#asked = { ...asked, method: 'ping' }
+    this.#done = done
+  }
+
+  head(status: number): void {
+    this.#status = status
+    if (status < 300) this.#done('known')
+  }
+
+  data(chunk: Buffer): void {
+    this.#body.add(chunk)
+    if (this.#body.length > REFUSAL_BYTES_MAX) this.end()
+  }
+
+  end(): void {
+    const refusal = { status: this.#status, contentType: undefined, challenge: undefined, body: this.#body.join() }
+    this.#done(planRefusal(refusal, this.#asked).kind === 'session-lost' ? 'forgotten' : 'unclear')
+  }
+
+  fail(): void {
+    this.#done('unclear')
+  }
+}
+
+function noSession(cause: unknown): WireError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new WireError('session-lost', `The session is gone, and a new one could not be made: ${reason}`, {
+    sent: false,
+    cause,
+  })
+}
+
+/** Do these capabilities say that the server tells something on its own? */
+function pushes(capabilities: JsonObject): boolean {
+  if ('logging' in capabilities) return true
+  return Object.values(capabilities).some(
+    (one) => typeof one === 'object' && one !== null && ('listChanged' in one || 'subscribe' in one),
+  )
+}
