@@ -1,38 +1,44 @@
 // The composition root: the only file that may know every room.
-import { HostError, type JsonObject } from './base/index.ts'
+import { HostError, Scope, VERSION } from './base/index.ts'
+import { NAME_CHARS_LIMIT, NAME_CHARS_MIN } from './catalog/index.ts'
 import type { ServerDefinition } from './config/index.ts'
 import type { ServerPort } from './connection/index.ts'
-import type { HostEventListener, ServerStatus } from './events/index.ts'
-import type { Authorization, ServerRequestHandler } from './protocol/index.ts'
-import type { Binding } from './set/index.ts'
-
-/** Answers to what servers ask of the host. A capability is declared only for a handler that is given. */
-export interface HostHandlers {
-  readonly elicit?: ServerRequestHandler
-  readonly sample?: ServerRequestHandler
-  readonly roots?: ServerRequestHandler
-}
+import { clientSide, type HostHandlers } from './elicitation/index.ts'
+import { EventBus, type HostEventListener, type ServerStatus } from './events/index.ts'
+import {
+  type Authorization,
+  LaunchMemory,
+  nodePlatform,
+  type Platform,
+  type ProtocolSettings,
+  reapLeftovers,
+} from './protocol/index.ts'
+import { type Binding, ConnectionSet, type DedicatedOptions, openDedicated, type SetSettings } from './set/index.ts'
 
 /** What {@link createHost} takes. Only `definitions` is required. */
 export interface HostOptions {
   readonly definitions: readonly ServerDefinition[]
-  /** Default `{ name: 'convoke', version: … }`. */
+  /** Default: name `convoke` and the version of this package. */
   readonly clientInfo?: { readonly name: string; readonly version: string; readonly title?: string }
-  /** Where lease files are kept; absent: nothing is reaped and no lease is written. */
+  /** Where lease files are kept, so that the next start can end what this one may leave. Absent: nothing is noted and nothing reaped. */
   readonly stateDirectory?: string
-  /** Where verdicts and catalogs are remembered; absent: in memory only. */
+  /** Where it is remembered which protocol era each server speaks. Absent: in memory only. */
   readonly cacheDirectory?: string
-  /** `undici` for long-lived hosts. Default `node`. */
+  /** Default: the real one. */
+  readonly platform?: Platform
+  /** `undici` costs less per call and more at the start: for long-lived hosts. Default `node`. */
   readonly http?: 'node' | 'undici'
   /** When queued messages are written: at the end of a tick, or of a turn of the event loop (for gateways). Default `tick`. */
   readonly writeBurst?: 'tick' | 'turn'
   readonly handlers?: HostHandlers
-  /** Which servers are started at once. Default `all`. A call starts its own server. */
+  /** Which servers are started at once; the others when they are named to `whenSettled`, `reconnect` or `openDedicated`. Default `all`. */
   readonly start?: 'all' | readonly string[]
   /** Longest flat name, in characters, 24 to 128. Default 48. */
   readonly nameCharsMax?: number
-  /** Credentials of an HTTP server; asked before its first connection. */
+  /** Credentials of an HTTP server, asked for when its connection is made; not used for a server with an `Authorization` header of its own. */
   readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
+  /** `none`: modern servers are not asked to tell about changes; for programs that end after a moment. Default `changes`. */
+  readonly watch?: 'changes' | 'none'
   /** Abort closes the host. */
   readonly signal?: AbortSignal
 }
@@ -43,52 +49,166 @@ export interface Host extends AsyncDisposable {
   readonly statuses: readonly ServerStatus[]
   /** @returns a function that ends the subscription. */
   subscribe(listener: HostEventListener): () => void
-  /** Resolves when no server is starting or installing any more, or after `waitMs` (default: no limit). Never rejects for a server. */
+  /**
+   * Resolves when no server is starting or installing any more, or after `waitMs` (default: no limit). Naming servers needs them: those
+   * that sleep are started, those that failed are started again if their time has come. Never rejects for what a server does.
+   * @throws {HostError} `SERVER_UNKNOWN`; `CANCELLED` on abort, which stops the waiting only.
+   */
   whenSettled(options?: {
     readonly waitMs?: number
     readonly servers?: readonly string[]
     readonly signal?: AbortSignal
   }): Promise<void>
-  /** The frozen view of now. Servers still starting are not in it; servers that failed are started again if their time has come. */
+  /**
+   * The frozen view of now. Servers still starting are not in it; servers that failed are started again if their time has come.
+   * @throws {HostError} `HOST_CLOSED`, `CANCELLED`
+   */
   bind(options?: { readonly signal?: AbortSignal }): Promise<Binding>
   /** A connection of its own to one server, for a client whose capabilities it carries. @throws {HostError} */
   openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable>
-  /** Ends the server's connection and starts it again; resolves when it has settled. @throws {HostError} `SERVER_UNKNOWN` */
+  /**
+   * Makes a new connection to the server and resolves when it has settled. The old one ends, but not before the last binding that holds
+   * it is disposed.
+   * @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED`
+   */
   reconnect(server: string): Promise<ServerStatus>
-  /** Ends everything: processes, sockets, timers. Idempotent. */
+  /** Ends everything: processes, sockets, timers. Idempotent. @throws {HostError} `INTERNAL` when a server could not be ended in time. */
   close(): Promise<void>
 }
 
-/** How a dedicated connection introduces itself and answers. */
-export interface DedicatedOptions {
-  readonly capabilities: JsonObject
-  readonly clientInfo?: JsonObject
-  readonly handlers?: Record<string, ServerRequestHandler>
-  readonly onNotification?: (method: string, params: JsonObject) => void
-  readonly signal?: AbortSignal
+/** Flat names: clients put prefixes of their own before them. */
+const NAME_CHARS_MAX = 48
+
+/**
+ * Makes a host and starts its servers side by side. Resolves at once, before any server has answered.
+ *
+ * @throws {HostError} `OPTIONS_INVALID` for two definitions of one name, an unknown name in `start`, or a `nameCharsMax` out of range.
+ */
+export async function createHost(options: HostOptions): Promise<Host> {
+  checkOptions(options)
+  const host = new RunningHost(options)
+  await host.begin()
+  return host
 }
 
-/** Makes a host and starts its servers side by side. Resolves at once, before any server has answered. */
-export async function createHost(options: HostOptions): Promise<Host> {
-  const statuses = options.definitions.map(
-    ({ name, transport }): ServerStatus => ({
-      name,
-      state: 'dormant',
-      sinceAtMs: Date.now(),
-      transport: transport.kind,
-    }),
-  )
-  const notYet = (): never => {
-    throw new HostError('SERVER_NOT_READY', 'No server is connected yet')
+class RunningHost implements Host {
+  readonly #options: HostOptions
+  readonly #bus = new EventBus()
+  readonly #scope = new Scope()
+  readonly #settings: SetSettings
+  readonly #set: ConnectionSet
+
+  constructor(options: HostOptions) {
+    this.#options = options
+    const protocol = protocolSettings(options)
+    this.#settings = {
+      definitions: options.definitions,
+      protocol,
+      authorization: options.authorization,
+      start: options.start ?? 'all',
+      nameCharsMax: options.nameCharsMax ?? NAME_CHARS_MAX,
+      watch: options.watch ?? 'changes',
+      emit: (event) => this.#bus.emit(event),
+    }
+    this.#set = new ConnectionSet(this.#settings)
+    this.#scope.defer(() => protocol.memory.flush())
+    this.#scope.defer(() => this.#set.close())
   }
+
+  /** Everything side by side; what a dead host left is ended beside it, not before. */
+  async begin(): Promise<void> {
+    const { signal } = this.#options
+    if (signal !== undefined) {
+      const onAbort = (): void => void this.close().catch(() => {})
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#scope.defer(() => signal.removeEventListener('abort', onAbort))
+    }
+    this.#reap()
+    if (signal?.aborted === true) await this.close()
+    else await this.#set.publish()
+  }
+
+  get statuses(): readonly ServerStatus[] {
+    return this.#set.statuses
+  }
+
+  subscribe(listener: HostEventListener): () => void {
+    return this.#bus.subscribe(listener)
+  }
+
+  async whenSettled(
+    options: { readonly waitMs?: number; readonly servers?: readonly string[]; readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    await this.#set.whenSettled(options)
+  }
+
+  async bind({ signal }: { readonly signal?: AbortSignal } = {}): Promise<Binding> {
+    if (signal?.aborted === true) throw new HostError('CANCELLED', 'Cancelled by the caller', { cause: signal.reason })
+    return this.#set.bind()
+  }
+
+  async openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable> {
+    if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
+    const opening = openDedicated(this.#set.connection(server), options, this.#settings)
+    // Closed with the host also while it is still being opened.
+    this.#scope.defer(async () => {
+      const port = await opening.catch(() => undefined)
+      await port?.[Symbol.asyncDispose]()
+    })
+    return opening
+  }
+
+  reconnect(server: string): Promise<ServerStatus> {
+    return this.#set.reconnect(server)
+  }
+
+  close(): Promise<void> {
+    return this.#scope.close()
+  }
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #reap(): void {
+    const { leaseDirectory, platform } = this.#settings.protocol
+    if (leaseDirectory === undefined) return
+    const reaping = reapLeftovers(leaseDirectory, platform).then(
+      (reaped) => {
+        for (const { pid, command } of reaped) this.#bus.emit({ kind: 'server.reaped', pid, command })
+      },
+      () => {}, // what cannot be read cannot be reaped; the next start tries again
+    )
+    this.#scope.defer(() => reaping)
+  }
+}
+
+/** @throws {HostError} `OPTIONS_INVALID` */
+function checkOptions({ definitions, start, nameCharsMax }: HostOptions): void {
+  const names = new Set<string>()
+  for (const { name } of definitions) {
+    if (names.has(name)) throw new HostError('OPTIONS_INVALID', `Two definitions have the name "${name}"`)
+    names.add(name)
+  }
+  const stranger = start === undefined || start === 'all' ? undefined : start.find((name) => !names.has(name))
+  if (stranger !== undefined) throw new HostError('OPTIONS_INVALID', `start names "${stranger}", which is not defined`)
+  if (nameCharsMax === undefined) return
+  if (!Number.isInteger(nameCharsMax) || nameCharsMax < NAME_CHARS_MIN || nameCharsMax > NAME_CHARS_LIMIT)
+    throw new HostError(
+      'OPTIONS_INVALID',
+      `nameCharsMax is a whole number from ${NAME_CHARS_MIN} to ${NAME_CHARS_LIMIT}`,
+    )
+}
+
+function protocolSettings(options: HostOptions): ProtocolSettings {
+  const platform = options.platform ?? nodePlatform
+  const { stateDirectory, cacheDirectory, clientInfo, http, writeBurst, handlers } = options
   return {
-    statuses,
-    subscribe: () => () => {},
-    whenSettled: async () => {},
-    bind: async () => notYet(),
-    openDedicated: async () => notYet(),
-    reconnect: async () => notYet(),
-    close: async () => {},
-    [Symbol.asyncDispose]: async () => {},
+    platform,
+    clientInfo: clientInfo ?? { name: 'convoke', version: VERSION },
+    ...clientSide(handlers ?? {}),
+    http: http ?? 'node',
+    writeBurst: writeBurst ?? 'tick',
+    leaseDirectory: stateDirectory === undefined ? undefined : `${stateDirectory}/leases`,
+    memory: new LaunchMemory(platform, cacheDirectory),
   }
 }

@@ -1,5 +1,8 @@
 // The public API of @convoke/host. Explicit named exports only.
 export {
+  cleanLine,
+  cleanText,
+  closestNames,
   HOST_ERROR_CODES,
   HostError,
   type HostErrorCode,
@@ -12,6 +15,7 @@ export type {
   CatalogResource,
   CatalogResourceTemplate,
   CatalogTool,
+  NamespacedName,
 } from './catalog/index.ts'
 export {
   type AddServerOptions,
@@ -30,7 +34,6 @@ export {
   type LoadConfigOptions,
   type LoadedConfig,
   loadConfig,
-  nearNames,
   type OauthSettings,
   type PathFacts,
   removeServer,
@@ -46,8 +49,9 @@ export {
   type ToolSurface,
 } from './config/index.ts'
 export type { ServerPort } from './connection/index.ts'
-export type { HostEvent, HostEventListener, ServerState, ServerStatus } from './events/index.ts'
-export { createHost, type DedicatedOptions, type Host, type HostHandlers, type HostOptions } from './host.ts'
+export type { HostHandlers } from './elicitation/index.ts'
+export type { CatalogNote, HostEvent, HostEventListener, ServerState, ServerStatus } from './events/index.ts'
+export { createHost, type Host, type HostOptions } from './host.ts'
 export type {
   Authorization,
   CallContext,
@@ -63,4 +67,12 @@ export type {
   SubscriptionOptions,
   ToolResult,
 } from './protocol/index.ts'
-export type { Binding, CallOptions, CallOutcome, ListingOptions, ToolResolution } from './set/index.ts'
+export { nodePlatform, requestRefusal } from './protocol/index.ts'
+export type {
+  Binding,
+  CallOptions,
+  CallOutcome,
+  DedicatedOptions,
+  ListingOptions,
+  ToolResolution,
+} from './set/index.ts'

@@ -11,6 +11,7 @@ export const HOST_ERROR_CODES = [
   'RESOURCE_AMBIGUOUS',
   'ARGUMENTS_INVALID',
   'ALREADY_DEFINED',
+  'OPTIONS_INVALID',
   // a server that is not there (also the reasons of a status)
   'SERVER_NOT_READY',
   'SERVER_DISABLED',
@@ -29,6 +30,8 @@ export const HOST_ERROR_CODES = [
   'PROTOCOL_ERROR',
   'VERSION_UNSUPPORTED',
   'HTTP_STATUS',
+  'REQUEST_REFUSED',
+  'CA_UNREADABLE',
   'AUTH_REQUIRED',
   'AUTH_FAILED',
   // a call that did not end well
@@ -39,6 +42,7 @@ export const HOST_ERROR_CODES = [
   'CANCELLED',
   'MESSAGE_TOO_LARGE',
   'INPUT_ROUNDS_EXCEEDED',
+  'INPUT_FAILED',
   'OUTPUT_SCHEMA_MISMATCH',
   'SERVER_ERROR',
   // ours
@@ -66,6 +70,11 @@ export class HostError extends Error {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
     this.details = options.details ?? {}
+  }
+
+  /** The same error with more details. */
+  with(details: HostErrorDetails): HostError {
+    return new HostError(this.code, this.message, { details: { ...this.details, ...details }, cause: this.cause })
   }
 
   /** Is `value` an error of this library and, if `code` is given, of that code? */

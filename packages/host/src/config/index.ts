@@ -18,6 +18,6 @@ export {
 } from './definition.ts'
 export { type AddServerOptions, addServer, removeServer } from './edit.ts'
 export { type ConfigEntry, type ConfigFile, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
-export { didYouMean, nearNames } from './near-names.ts'
+export { didYouMean } from './near-names.ts'
 export { type PathFacts, type StandardPaths, standardPaths } from './paths.ts'
 export { configSchema } from './schema.ts'

@@ -1,5 +1,11 @@
 import type { JsonObject } from '../base/index.ts'
-import type { RawAnswer, RequestOptions, SubscriptionFilter, SubscriptionHandle } from '../protocol/index.ts'
+import type {
+  RawAnswer,
+  RequestOptions,
+  Subscription,
+  SubscriptionFilter,
+  SubscriptionOptions,
+} from '../protocol/index.ts'
 
 /** One live server, spoken to directly. It stays bound to its connection: when that ends, every later request fails. */
 export interface ServerPort {
@@ -7,12 +13,12 @@ export interface ServerPort {
   readonly era: 'legacy' | 'modern'
   readonly capabilities: JsonObject
   readonly serverInfo: JsonObject
-  readonly instructions?: string
+  readonly instructions: string | undefined
   /** Any request. @throws {HostError} */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>
   /** Any request, the answer as unchecked bytes. @throws {HostError} */
   requestRaw(method: string, params: JsonObject, options?: RequestOptions): Promise<RawAnswer>
   notify(method: string, params?: JsonObject): void
   /** Changes of catalogs and resources, until the handle is disposed. @throws {HostError} */
-  subscribe(filter: SubscriptionFilter, options?: RequestOptions): Promise<SubscriptionHandle>
+  subscribe(filter: SubscriptionFilter, options?: SubscriptionOptions): Promise<Subscription>
 }

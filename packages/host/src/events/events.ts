@@ -1,6 +1,15 @@
 // Everything a host tells. Kinds are `area.happened`; they are pinned, a new one is an addition and a changed one a decision.
 import type { ServerStatus } from './status.ts'
 
+/** Something that was decided about a listed item, and why. */
+export interface CatalogNote {
+  readonly server: string
+  /** The raw name, or what stands for it; cleaned and cut. */
+  readonly item: string
+  readonly kind: 'rejected' | 'filtered' | 'cleaned' | 'cut'
+  readonly reason: string
+}
+
 /** One thing that happened in a host. */
 export type HostEvent =
   | { readonly kind: 'server.state-changed'; readonly status: ServerStatus }
@@ -15,6 +24,8 @@ export type HostEvent =
     }
   /** A process that an earlier host left behind was ended. */
   | { readonly kind: 'server.reaped'; readonly pid: number; readonly command: string }
+  /** What was left out, cleaned or cut in a listing, each with its reason. */
+  | { readonly kind: 'tool-catalog.noted'; readonly server: string; readonly notes: readonly CatalogNote[] }
   | { readonly kind: 'tool-catalog.changed'; readonly server: string; readonly revision: string }
   | { readonly kind: 'resource-catalog.changed'; readonly server: string }
   | { readonly kind: 'prompt-catalog.changed'; readonly server: string }

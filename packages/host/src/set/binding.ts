@@ -5,9 +5,10 @@ import type {
   CatalogResource,
   CatalogResourceTemplate,
   CatalogTool,
+  NamespacedName,
 } from '../catalog/index.ts'
 import type { ServerPort } from '../connection/index.ts'
-import type { ServerStatus } from '../events/index.ts'
+import type { CatalogNote, ServerStatus } from '../events/index.ts'
 import type { RawAnswer, RequestOptions, ToolResult } from '../protocol/index.ts'
 
 /** How a caller limits and observes one call. */
@@ -52,6 +53,10 @@ export interface Binding extends AsyncDisposable {
   readonly revision: string
   readonly tools: readonly CatalogTool[]
   readonly statuses: readonly ServerStatus[]
+  /** What was left out, cleaned or cut, and why. */
+  readonly notes: readonly CatalogNote[]
+  /** The name of a tool of this binding for models that know namespaces: `mcp__SERVER` and `TOOL`, 64 characters in all. */
+  namespaced(tool: CatalogTool): NamespacedName | undefined
   /** The tool of that flat name. */
   tool(name: string): CatalogTool | undefined
   /** What a person means by `SERVER/TOOL` or by a flat name. The longest server name that fits wins. */

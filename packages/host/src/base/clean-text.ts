@@ -1,0 +1,102 @@
+// Text from servers is data. This takes out what nobody can see: control characters, zero-width and bidirectional controls, tag
+// characters. What scripts really need (joiners in emoji, Indic and Arabic text, direction marks beside right-to-left letters, variation
+// selectors) stays; the rules are by the neighbours of a character, so that text in any language comes through unchanged.
+
+/** Controls except tab and line feed, everything "default ignorable", line separators, annotation anchors, lone surrogates. */
+const SUSPICIOUS = /(?![\t\n])\p{Cc}|[\u2028\u2029\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}|\p{Cs}/u
+const SUSPICIOUS_ALL = new RegExp(SUSPICIOUS, 'gu')
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}/u
+/** Scripts that are written with ZWJ and ZWNJ. */
+const JOINING =
+  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mandaic}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Script=Javanese}\p{Script=Balinese}\p{Script=Hebrew}]|\p{Mark}/u
+/** The three flags that are written with tag characters, whole: England, Scotland, Wales. */
+const TAG_FLAGS =
+  /^\u{1f3f4}(?:\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f})/u
+const TAG_FLAG_UNITS = 14
+
+/** What was taken out of one text. */
+export interface CleanedText {
+  readonly text: string
+  /** The code points that were taken out, each once, as `U+200B`; at most 16. Empty: nothing was. */
+  readonly removed: readonly string[]
+}
+
+/** Is there anything that {@link cleanText} might take out? One pass, no allocation. */
+export function needsCleaning(text: string): boolean {
+  return SUSPICIOUS.test(text)
+}
+
+/** `text` without what cannot be seen. CR LF and a lone CR become LF. */
+export function cleanText(text: string): CleanedText {
+  if (!SUSPICIOUS.test(text)) return { text, removed: [] }
+  const removed = new Set<string>()
+  let flagEnd = 0
+  const clean = text.replace(/\r\n?/g, '\n').replace(SUSPICIOUS_ALL, (found, index: number, whole: string) => {
+    if (index < flagEnd) return found
+    if (found >= '\u{e0000}' && whole.slice(index - 2, index) === '\u{1f3f4}') {
+      if (TAG_FLAGS.test(whole.slice(index - 2, index + TAG_FLAG_UNITS))) {
+        flagEnd = index + TAG_FLAG_UNITS - 2
+        return found
+      }
+    }
+    if (isNeeded(found, whole, index)) return found
+    removed.add(`U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`)
+    return found === '\u2028' || found === '\u2029' ? '\n' : ''
+  })
+  return { text: clean, removed: [...removed].slice(0, 16) }
+}
+
+/** One line for a terminal or a message: cleaned, white space joined, cut. */
+export function cleanLine(text: string, charsMax = 300): string {
+  // Cut generously first: nobody needs the tail of a megabyte to make a line of it.
+  const line = cleanText(text.slice(0, charsMax * 4))
+    .text.replace(/\s+/g, ' ')
+    .trim()
+  return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1)}…`
+}
+
+interface Neighbours {
+  readonly before: string
+  readonly after: string
+  readonly text: string
+}
+
+/** Code points that stay where their neighbours need them: first, last, rule. */
+const NEEDED: readonly (readonly [number, number, (around: Neighbours) => boolean])[] = [
+  [0x200d, 0x200d, ({ before, after }) => (joinsEmoji(before) || isJoining(before)) && isVisible(after)],
+  [0x200c, 0x200c, ({ before, after }) => isJoining(before) && isVisible(after)],
+  [0x200e, 0x200f, ({ before, text }) => RIGHT_TO_LEFT.test(text) && !isDefaultIgnorable(before)],
+  [0x061c, 0x061c, ({ before, text }) => RIGHT_TO_LEFT.test(text) && !isDefaultIgnorable(before)],
+  [0xfe00, 0xfe0f, ({ before }) => isVisible(before)],
+  [0xe0100, 0xe01ef, ({ before }) => /\p{Script=Han}/u.test(before)],
+  [0x180b, 0x180f, ({ before }) => /\p{Script=Mongolian}/u.test(before)],
+  [0x17b4, 0x17b5, ({ before }) => /\p{Script=Khmer}/u.test(before)],
+  [0x115f, 0x1160, ({ before, after }) => /[\u1100-\u11ff]/u.test(before + after)],
+]
+
+function isNeeded(found: string, text: string, index: number): boolean {
+  const code = found.codePointAt(0) ?? 0
+  const rule = NEEDED.find(([first, last]) => code >= first && code <= last)?.[2]
+  if (rule === undefined) return false
+  return rule({ before: characterBefore(text, index), after: characterAfter(text, index + found.length), text })
+}
+
+const joinsEmoji = (character: string): boolean =>
+  EMOJI.test(character) || character === '\ufe0f' || character === '\ufe0e'
+const isJoining = (character: string): boolean => JOINING.test(character) && !isDefaultIgnorable(character)
+const isVisible = (character: string): boolean => /\S/u.test(character) && !SUSPICIOUS.test(character)
+const isDefaultIgnorable = (character: string): boolean => /^\p{Default_Ignorable_Code_Point}$/u.test(character)
+
+function characterBefore(text: string, index: number): string {
+  if (index === 0) return ''
+  const low = text.charCodeAt(index - 1)
+  const isPair = low >= 0xdc00 && low <= 0xdfff && index > 1
+  return text.slice(isPair ? index - 2 : index - 1, index)
+}
+
+function characterAfter(text: string, index: number): string {
+  const code = text.codePointAt(index)
+  return code === undefined ? '' : String.fromCodePoint(code)
+}

@@ -1,0 +1,72 @@
+// What a failure means for the server's state, and how to say it. Pure.
+import type { HostError, HostErrorCode } from '../base/index.ts'
+import { cleanLine, redact } from '../base/index.ts'
+import type { Failure, FailureKind } from './state.ts'
+
+/** What is known of the server when it failed. */
+export interface FailureFacts {
+  readonly server: string
+  readonly transport: 'stdio' | 'http'
+  /** The program that was started, or the origin that was asked. */
+  readonly target: string
+  /** Whose credentials went along. */
+  readonly credentials: 'none' | 'configured' | 'sign-in'
+  /** What the server wrote to stderr last; may be empty. */
+  readonly stderrTail: string
+  /** Values that must not be in the message. */
+  readonly secrets: readonly string[]
+}
+
+/** The state that a failure leads to, and its reason. */
+export interface Classified {
+  readonly as: FailureKind
+  readonly reason: Failure
+}
+
+/** Names the failure behind an error of a start, or of a ready connection that is gone. */
+export function classifyFailure(error: HostError, facts: FailureFacts): Classified {
+  const as = KINDS[error.code] ?? 'failed'
+  const code = codeOf(error)
+  const words = [error.message, evidence(error, facts), wayOut(error, facts)]
+  return { as, reason: { code, message: redact(words.filter((part) => part !== '').join(''), facts.secrets) } }
+}
+
+const KINDS: Partial<Record<HostErrorCode, FailureKind>> = {
+  AUTH_REQUIRED: 'needs-auth',
+  AUTH_FAILED: 'needs-auth',
+  VARIABLE_MISSING: 'needs-input',
+}
+
+/** A process that ended is told apart from a connection that broke. */
+function codeOf({ code, details }: HostError): HostErrorCode {
+  const hasEnded = details['exitCode'] !== undefined || details['signal'] !== undefined
+  return code === 'CONNECTION_LOST' && hasEnded ? 'SERVER_EXITED' : code
+}
+
+/** The last line of stderr says more than any code of ours. */
+function evidence({ code }: HostError, { stderrTail }: FailureFacts): string {
+  if (code === 'COMMAND_NOT_FOUND' || code === 'VARIABLE_MISSING') return ''
+  const lines = stderrTail
+    .split('\n')
+    .map((line) => cleanLine(line, 300))
+    .filter((line) => line !== '')
+  const last = lines.at(-1)
+  return last === undefined ? '' : ` (last stderr line: ${last})`
+}
+
+function wayOut({ code }: HostError, { server, target, credentials, transport }: FailureFacts): string {
+  switch (code) {
+    case 'AUTH_REQUIRED':
+      return credentials === 'configured'
+        ? '. The configured credentials were not accepted'
+        : `. Run "convoke login ${server}"`
+    case 'COMMAND_NOT_FOUND':
+      return `. Is "${target}" installed and on the PATH?`
+    case 'SERVER_UNREACHABLE':
+      return `. Is ${target} running, and is the URL right?`
+    case 'STARTUP_TIMEOUT':
+      return transport === 'stdio' ? '. A longer startupTimeoutMs gives it more time' : ''
+    default:
+      return ''
+  }
+}

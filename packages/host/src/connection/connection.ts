@@ -1,0 +1,224 @@
+// One server: the state machine of `state.ts`, plus the effects it asks for.
+import { cleanLine, type HostError, type JsonObject, redact, untilAborted } from '../base/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
+import type { HostEvent, ServerStatus } from '../events/index.ts'
+import type { Authorization, ProtocolSettings, ServerSession } from '../protocol/index.ts'
+import { Attempt } from './attempt.ts'
+import type { CatalogSink } from './catalog-sink.ts'
+import { classifyFailure } from './classify.ts'
+import { logEvent } from './server-log.ts'
+import { type ConnectionEffect, type ConnectionEvent, type ConnectionState, transition } from './state.ts'
+import { statusOf } from './status.ts'
+
+/** What a connection is made of. */
+export interface ConnectionOptions {
+  readonly definition: ServerDefinition
+  readonly settings: ProtocolSettings
+  readonly authorization?: Authorization | undefined
+  readonly sink: CatalogSink
+  readonly emit: (event: HostEvent) => void
+  /** `dormant` unless the server is never to be started. */
+  readonly initial: ConnectionState
+}
+
+/** Longest quotation of noise, in characters. */
+const NOISE_CHARS_MAX = 300
+
+/** Our handle on one server through its states. It starts nothing by itself: somebody has to need it. */
+export class ServerConnection implements AsyncDisposable {
+  readonly definition: ServerDefinition
+  readonly #options: ConnectionOptions
+  #state: ConnectionState
+  #attempt: Attempt | undefined
+  #ended: Promise<void> = Promise.resolve()
+  #settled: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
+  /** The last words of the attempt that failed. */
+  #stderrTail = ''
+  #noiseCount = 0
+  #secrets: readonly string[] = []
+
+  constructor(options: ConnectionOptions) {
+    this.definition = options.definition
+    this.#options = options
+    this.#state = options.initial
+  }
+
+  get state(): ConnectionState {
+    return this.#state
+  }
+
+  get isStarting(): boolean {
+    return this.#state.kind === 'starting' || this.#state.kind === 'installing'
+  }
+
+  /** The live session of a ready server. */
+  get session(): ServerSession | undefined {
+    return this.#state.kind === 'ready' ? this.#attempt?.session : undefined
+  }
+
+  /** What is known right now. Looking starts nothing. */
+  get status(): ServerStatus {
+    const session = this.#attempt?.session
+    const { definition, sink } = this.#options
+    return statusOf({
+      definition,
+      state: this.#state,
+      session,
+      sink,
+      stderrTail: session?.stderrTail || this.#stderrTail,
+      noiseCount: session?.noiseCount || this.#noiseCount,
+      secrets: this.#secrets,
+    })
+  }
+
+  /** Somebody needs the server: a dormant one starts, a failed one starts again if its time has come. */
+  need(): void {
+    this.#dispatch({ kind: 'needed', atMs: this.#nowMs })
+  }
+
+  /** Ends a start that is under way; a ready or dormant connection is left as it is. */
+  cancelStart(): void {
+    const reason = { code: 'CANCELLED', message: 'The start was cancelled' } as const
+    this.#dispatch({ kind: 'cancel', atMs: this.#nowMs, reason })
+  }
+
+  /** The server refused credentials that it had accepted before. */
+  credentialsRefused(failure: HostError): void {
+    const { as, reason } = this.#classify(failure)
+    this.#dispatch({ kind: 'lost', atMs: this.#nowMs, as, reason })
+  }
+
+  /** Resolves when no start is under way. @throws {HostError} `CANCELLED` on abort, which stops the waiting only. */
+  whenSettled(signal?: AbortSignal): Promise<void> {
+    return this.#settled === undefined ? Promise.resolve() : untilAborted(this.#settled.promise, signal)
+  }
+
+  /** Ends everything. Resolves when nothing is left of it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#dispatch({ kind: 'release', atMs: this.#nowMs })
+    await this.#ended
+  }
+
+  get #nowMs(): number {
+    return this.#options.settings.platform.dateMs()
+  }
+
+  #dispatch(event: ConnectionEvent): void {
+    const next = transition(this.#state, event)
+    this.#state = next.state
+    for (const effect of next.effects) this.#perform(effect)
+    if (this.isStarting) return
+    this.#settled?.resolve()
+    this.#settled = undefined
+  }
+
+  #perform(effect: ConnectionEffect): void {
+    switch (effect) {
+      case 'begin-attempt':
+        this.#begin()
+        break
+      case 'end-attempt':
+        this.#end()
+        break
+      case 'report':
+        this.#options.emit({ kind: 'server.state-changed', status: this.status })
+        break
+    }
+  }
+
+  #begin(): void {
+    this.#settled ??= promiseWithResolve()
+    this.#stderrTail = ''
+    this.#noiseCount = 0
+    const { definition, settings, authorization, sink } = this.#options
+    const mine = new Attempt(
+      {
+        definition,
+        settings,
+        authorization,
+        sink,
+        onInstalling: () => this.#from(mine, { kind: 'installing' }),
+        onInstalled: () => this.#from(mine, { kind: 'installed' }),
+        onOpened: () => this.#from(mine, { kind: 'opened', atMs: this.#nowMs }),
+        onFailed: (failure) => {
+          this.#keepTail(mine, failure)
+          this.#from(mine, { kind: 'open-failed', atMs: this.#nowMs, ...this.#classify(failure) })
+        },
+        onLost: (failure) => {
+          this.#keepTail(mine, failure)
+          this.#from(mine, { kind: 'lost', atMs: this.#nowMs, ...this.#classify(failure) })
+        },
+        onNotification: (session, method, params) => this.#notified(session, method, params),
+        onNoise: (text) => this.#noise(text),
+        onResolved: (secrets) => {
+          this.#secrets = secrets
+        },
+      },
+      this.#ended,
+    )
+    this.#attempt = mine
+  }
+
+  /** Only the attempt that is current may say anything about the state. */
+  #from(attempt: Attempt, event: ConnectionEvent): void {
+    if (this.#attempt === attempt) this.#dispatch(event)
+  }
+
+  #end(): void {
+    const attempt = this.#attempt
+    if (attempt === undefined) return
+    this.#attempt = undefined
+    const ended = attempt.close('the start was cancelled').catch(() => {})
+    this.#ended = Promise.all([this.#ended, ended]).then(() => {})
+  }
+
+  #keepTail(attempt: Attempt, { details }: HostError): void {
+    if (this.#attempt !== attempt) return
+    this.#stderrTail = String(attempt.session?.stderrTail || details['stderrTail'] || '')
+    this.#noiseCount = attempt.session?.noiseCount ?? this.#noiseCount
+  }
+
+  #classify(failure: HostError): ReturnType<typeof classifyFailure> {
+    const { transport, name } = this.definition
+    return classifyFailure(failure, {
+      server: name,
+      transport: transport.kind,
+      target: transport.kind === 'stdio' ? transport.command : originOf(transport.url),
+      credentials: this.#attempt?.credentials ?? 'none',
+      stderrTail: this.#stderrTail,
+      secrets: this.#secrets,
+    })
+  }
+
+  #notified(session: ServerSession, method: string, params: JsonObject): void {
+    const { sink, emit, definition } = this.#options
+    const event = logEvent(definition.name, method, params)
+    if (event !== undefined) emit(event)
+    sink.notified(session, method, params)
+  }
+
+  #noise(text: string): void {
+    this.#noiseCount += 1
+    this.#options.emit({
+      kind: 'server.noise',
+      server: this.definition.name,
+      text: redact(cleanLine(text, NOISE_CHARS_MAX), this.#secrets),
+    })
+  }
+}
+
+function promiseWithResolve(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+function originOf(url: string): string {
+  try {
+    return new URL(url).origin
+  } catch {
+    return 'the URL'
+  }
+}

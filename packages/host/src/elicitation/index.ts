@@ -1,0 +1,1 @@
+export { type ClientSide, clientSide, type HostHandlers } from './router.ts'

@@ -1,0 +1,54 @@
+import type { HostEvent, HostEventListener } from './events.ts'
+
+const LISTENERS_MAX = 1_000
+/** Only a listener that makes events can fill it. */
+const QUEUED_MAX = 10_000
+
+/** Tells every listener of every event, in order. One that throws disturbs neither its neighbours nor the teller. */
+export class EventBus {
+  readonly #listeners = new Set<HostEventListener>()
+  readonly #queue: HostEvent[] = []
+  #isDelivering = false
+  #dropped = 0
+
+  /** Events that were dropped because a listener made them faster than they could be told. */
+  get droppedCount(): number {
+    return this.#dropped
+  }
+
+  /**
+   * @returns how to stop listening; calling it twice is a no-op.
+   * @throws {RangeError} for more than 1,000 listeners: one is being added somewhere without end.
+   */
+  subscribe(listener: HostEventListener): () => void {
+    if (this.#listeners.size >= LISTENERS_MAX) throw new RangeError(`more than ${LISTENERS_MAX} listeners`)
+    // A wrapper of its own, so that the same function may listen twice.
+    const mine: HostEventListener = (event) => listener(event)
+    this.#listeners.add(mine)
+    return () => void this.#listeners.delete(mine)
+  }
+
+  /** Tells now; inside a listener, after the event that is being told. */
+  emit(event: HostEvent): void {
+    if (this.#listeners.size === 0) return
+    if (this.#queue.length >= QUEUED_MAX) {
+      this.#dropped += 1
+      return
+    }
+    this.#queue.push(event)
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#tell(next)
+    this.#isDelivering = false
+  }
+
+  #tell(event: HostEvent): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event)
+      } catch {
+        // Not ours to handle, and not a reason to stop.
+      }
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// One table from what can go wrong on the wire to the codes of this library. Everything above speaks only the latter.
+
+import { WireError, type WireErrorCode, type WireErrorDetails } from '@convoke/wire'
+import { cleanLine, cutText, HostError, type HostErrorCode, type HostErrorDetails } from '../base/index.ts'
+
+const CODES: Readonly<Record<WireErrorCode, HostErrorCode>> = {
+  closed: 'CONNECTION_LOST',
+  cancelled: 'CANCELLED',
+  'timed-out': 'CALL_TIMEOUT',
+  'too-large': 'MESSAGE_TOO_LARGE',
+  malformed: 'PROTOCOL_ERROR',
+  remote: 'SERVER_ERROR',
+  http: 'HTTP_STATUS',
+  unauthorized: 'AUTH_REQUIRED',
+  'session-lost': 'CONNECTION_LOST',
+  unreachable: 'SERVER_UNREACHABLE',
+  refused: 'REQUEST_REFUSED',
+  'spawn-failed': 'SPAWN_FAILED',
+  'version-mismatch': 'VERSION_UNSUPPORTED',
+  pagination: 'LISTING_FAILED',
+  'too-many-rounds': 'INPUT_ROUNDS_EXCEEDED',
+  'input-failed': 'INPUT_FAILED',
+}
+
+const TIMEOUTS: Readonly<Record<string, HostErrorCode>> = {
+  total: 'CALL_TOTAL_TIMEOUT',
+  startup: 'STARTUP_TIMEOUT',
+  listing: 'LISTING_TIMEOUT',
+}
+
+/** Longest part of a server's own words in a message, in characters. */
+const MESSAGE_CHARS_MAX = 500
+const STDERR_CHARS_MAX = 4_000
+
+/** The error of this library behind whatever was thrown; its message names the server. A `HostError` is returned as it is. */
+export function hostErrorOf(error: unknown, server: string): HostError {
+  if (error instanceof HostError) return error
+  if (!(error instanceof WireError))
+    return new HostError('INTERNAL', `Server "${server}": ${cleanLine(String(error), MESSAGE_CHARS_MAX)}`, {
+      cause: error,
+    })
+  return new HostError(codeOf(error), `Server "${server}": ${cleanLine(error.message, MESSAGE_CHARS_MAX)}`, {
+    details: detailsOf(error.details),
+    cause: error,
+  })
+}
+
+function codeOf({ code, details }: WireError): HostErrorCode {
+  if (code === 'timed-out') return TIMEOUTS[details.limit ?? ''] ?? 'CALL_TIMEOUT'
+  if (code === 'spawn-failed' && isMissingFile(details.cause)) return 'COMMAND_NOT_FOUND'
+  return CODES[code]
+}
+
+function isMissingFile(cause: unknown): boolean {
+  return cause instanceof Error && (cause as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+/** What a program may see: nothing that could hold a header, and the server's words cut. */
+function detailsOf({
+  rpc,
+  status,
+  challenge,
+  stderrTail,
+  sent,
+  limit,
+  exitCode,
+  signal,
+}: WireErrorDetails): HostErrorDetails {
+  return {
+    ...(rpc === undefined ? {} : { rpc: { ...rpc, message: cutText(rpc.message, MESSAGE_CHARS_MAX) } }),
+    ...(status === undefined ? {} : { status }),
+    ...(challenge === undefined ? {} : { challenge: cutText(challenge, MESSAGE_CHARS_MAX) }),
+    ...(stderrTail === undefined || stderrTail === '' ? {} : { stderrTail: stderrTail.slice(-STDERR_CHARS_MAX) }),
+    ...(sent === undefined ? {} : { sent }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(signal === undefined ? {} : { signal }),
+  }
+}

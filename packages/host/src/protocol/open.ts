@@ -1,0 +1,129 @@
+// Opens one session with one server: its target resolved, its era remembered, its handshake tried again where that is safe.
+
+import { type Authorization, type EraVerdict, type JsonObject, Session, type SessionOptions } from '@convoke/wire'
+import type { HostError } from '../base/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
+import type { StartupBudget } from './budget.ts'
+import { hostErrorOf } from './faults.ts'
+import { retryHttp } from './retries.ts'
+import { ServerSession } from './server-session.ts'
+import type { ProtocolSettings } from './settings.ts'
+import { type ResolvedTarget, resolveTarget } from './target.ts'
+
+/** One attempt to open a session. */
+export interface OpenOptions {
+  readonly definition: ServerDefinition
+  readonly settings: ProtocolSettings
+  readonly budget: StartupBudget
+  readonly authorization?: Authorization | undefined
+  /** Over those of the settings. */
+  readonly introduction?: Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers'>
+  /** Told before anything is started. */
+  onResolved?(facts: Pick<ResolvedTarget, 'secrets' | 'credentials'>): void
+  onNotification(method: string, params: JsonObject): void
+  onNoise(text: string): void
+  /** Told at once when the attempt has failed; `openServer` rejects with the same error when nothing is left running. */
+  onFailing(failure: HostError): void
+}
+
+/**
+ * Starts or reaches the server and shakes hands, within the budget.
+ * @throws {HostError} and nothing is left running then.
+ */
+export async function openServer(options: OpenOptions): Promise<ServerSession> {
+  const { definition, settings, budget } = options
+  const { name, transport } = definition
+  try {
+    const resolved = await resolveTarget(definition, settings, options.authorization)
+    options.onResolved?.(resolved)
+    const session = await connect(options, resolved)
+    settings.memory.remember(definition, session.verdict)
+    budget.sawOutput()
+    return new ServerSession({
+      server: name,
+      transport: transport.kind,
+      platform: settings.platform,
+      session,
+      secrets: resolved.secrets,
+    })
+  } catch (error) {
+    throw nameFailure(error, options)
+  }
+}
+
+/** An attempt that was aborted failed for the reason of the abort, whatever the wire saw of it. */
+function nameFailure(error: unknown, { budget, definition }: OpenOptions): HostError {
+  const seen = hostErrorOf(error, definition.name)
+  if (!budget.signal.aborted) return seen
+  const reason = hostErrorOf(budget.signal.reason, definition.name)
+  return seen === reason ? seen : withDetails(reason, seen)
+}
+
+function withDetails(reason: HostError, { details }: HostError): HostError {
+  const { stderrTail } = details
+  return stderrTail === undefined ? reason : reason.with({ stderrTail })
+}
+
+async function connect(options: OpenOptions, resolved: ResolvedTarget): Promise<Session> {
+  const { definition, settings, budget } = options
+  const { memory, platform } = settings
+  const remembered = await memory.recall(definition)
+  const attempt = (verdict: EraVerdict | undefined): Promise<Session> =>
+    Session.connect(sessionOptions(options, resolved, verdict))
+  if (definition.transport.kind === 'stdio') {
+    // The wire asks a new process for its era, and starts it once more only if the question killed it.
+    return attempt(remembered).catch((error: unknown) => {
+      if (remembered !== undefined && contradictsMemory(error, options)) memory.forget(definition)
+      throw error
+    })
+  }
+  const retry = { server: definition.name, platform, endsAtMs: platform.now() + budget.leftMs, signal: budget.signal }
+  try {
+    return await retryHttp(() => attempt(remembered), retry)
+  } catch (error) {
+    if (remembered === undefined || !contradictsMemory(error, options)) throw error
+    memory.forget(definition)
+    return retryHttp(() => attempt(undefined), retry)
+  }
+}
+
+/** Did the server answer as one does that is asked in the wrong era? Silence and refused credentials say nothing about that. */
+function contradictsMemory(error: unknown, { definition, budget }: OpenOptions): boolean {
+  if (budget.signal.aborted) return false
+  const { code, details } = hostErrorOf(error, definition.name)
+  if (code === 'VERSION_UNSUPPORTED' || code === 'PROTOCOL_ERROR' || code === 'SERVER_ERROR') return true
+  const status = details['status']
+  return code === 'HTTP_STATUS' && typeof status === 'number' && status < 500
+}
+
+function sessionOptions(
+  options: OpenOptions,
+  { target }: ResolvedTarget,
+  remembered: EraVerdict | undefined,
+): SessionOptions {
+  const { definition, settings, budget, introduction } = options
+  const mayStartAgain = target.kind === 'stdio' && remembered === undefined
+  return {
+    target,
+    platform: settings.platform,
+    clientInfo: introduction?.clientInfo ?? settings.clientInfo,
+    capabilities: introduction?.capabilities ?? settings.capabilities,
+    handlers: introduction?.handlers ?? settings.handlers,
+    ...(remembered === undefined ? {} : { remembered }),
+    messageBytesMax: definition.messageBytesMax,
+    startupTimeoutMs: budget.leftMs,
+    writeBurst: settings.writeBurst,
+    signal: budget.signal,
+    onNotification: (method, params) => options.onNotification(method, params),
+    onNoise: (text) => {
+      budget.sawOutput()
+      options.onNoise(text)
+    },
+    onFailing: (error) => {
+      const failure = nameFailure(error, options)
+      // A process that died of the question for its era is started once more: not a failure yet.
+      if (target.kind === 'http' || (mayStartAgain && failure.code === 'CONNECTION_LOST')) return
+      options.onFailing(failure)
+    },
+  }
+}

@@ -1,0 +1,54 @@
+// The two things that are tried again over HTTP: the handshake and a listing. Neither changes anything at the server.
+
+import type { Platform } from '@convoke/wire'
+import { type HostError, untilAborted } from '../base/index.ts'
+import { hostErrorOf } from './faults.ts'
+
+const DELAYS_MS: readonly number[] = [250, 1_000]
+const STATUSES: readonly number[] = [408, 429, 500, 502, 503, 504]
+
+/** Where and until when is tried again. */
+export interface RetryOptions {
+  readonly server: string
+  readonly platform: Platform
+  /** On the clock of the platform: nothing is tried after it. */
+  readonly endsAtMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Runs `attempt`, and again after 250 and 1,000 ms when the server could not be reached or said that it cannot just now.
+ * @throws what the last attempt threw, or at once on abort.
+ */
+export async function retryHttp<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { platform, endsAtMs, signal } = options
+  for (let round = 0; ; round++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const delayMs = DELAYS_MS[round]
+      const isOver = delayMs === undefined || platform.now() + delayMs >= endsAtMs || signal?.aborted === true
+      if (isOver || !isTransient(hostErrorOf(error, options.server))) throw error
+      await pause(platform, delayMs, signal)
+    }
+  }
+}
+
+/** May the same request succeed a second later? */
+export function isTransient({ code, details }: HostError): boolean {
+  if (code === 'SERVER_UNREACHABLE' || code === 'CONNECTION_LOST') return true
+  const status = details['status']
+  return (code === 'HTTP_STATUS' || code === 'SERVER_ERROR') && typeof status === 'number' && STATUSES.includes(status)
+}
+
+async function pause(platform: Platform, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: object | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = platform.setTimer(resolve, ms)
+  })
+  try {
+    await untilAborted(over, signal)
+  } finally {
+    platform.clearTimer(timer)
+  }
+}

@@ -1,0 +1,128 @@
+// From a definition to what the wire needs: variables read, certificates loaded, helper prepared. Read anew at every start.
+
+import type { Authorization, HttpTarget, Platform, StdioTarget } from '@convoke/wire'
+import { HostError, namesSecret } from '../base/index.ts'
+import type { HttpTransport, ServerDefinition, StdioTransport } from '../config/index.ts'
+import { HeadersHelper } from './headers-helper.ts'
+import type { ProtocolSettings } from './settings.ts'
+
+/** Where a server is, and the values that must not show up in any text about it. */
+export interface ResolvedTarget {
+  readonly target: StdioTarget | HttpTarget
+  readonly secrets: readonly string[]
+  /** Which setting supplied the credentials that the server sees, for messages. */
+  readonly credentials: 'none' | 'configured' | 'sign-in'
+}
+
+const CA_BYTES_MAX = 1024 * 1024
+
+/**
+ * @throws {HostError} `VARIABLE_MISSING` for a bearer variable without a value, `CA_UNREADABLE`.
+ */
+export function resolveTarget(
+  definition: ServerDefinition,
+  settings: ProtocolSettings,
+  authorization: Authorization | undefined,
+): Promise<ResolvedTarget> {
+  const { transport } = definition
+  return transport.kind === 'stdio'
+    ? Promise.resolve(stdioTarget(transport, settings))
+    : httpTarget(definition, transport, { settings, authorization })
+}
+
+function stdioTarget(transport: StdioTransport, { platform, leaseDirectory }: ProtocolSettings): ResolvedTarget {
+  const { command, args, env, envVars, cwd } = transport
+  const inherited = envVars.map((name) => [name, platform.env[name] ?? ''] as const)
+  return {
+    target: {
+      kind: 'stdio',
+      command,
+      args,
+      env,
+      inheritEnv: envVars,
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(leaseDirectory === undefined ? {} : { leaseDirectory }),
+    },
+    secrets: secretsIn([...Object.entries(env), ...inherited]),
+    credentials: 'none',
+  }
+}
+
+/** Values of variables and headers whose names say that they are secret. */
+function secretsIn(entries: readonly (readonly [string, string])[]): string[] {
+  return entries.filter(([name, value]) => value !== '' && namesSecret(name)).map(([, value]) => value)
+}
+
+async function httpTarget(
+  definition: ServerDefinition,
+  transport: HttpTransport,
+  { settings, authorization }: { settings: ProtocolSettings; authorization: Authorization | undefined },
+): Promise<ResolvedTarget> {
+  const { platform, http } = settings
+  const { url, ca, headersHelper } = transport
+  const bearer = bearerOf(definition.name, transport, platform)
+  const headers = headersOf(transport, platform, bearer)
+  const isSignedIn = authorization !== undefined && !Object.keys(headers).some(isAuthorization)
+  return {
+    target: {
+      kind: 'http',
+      url,
+      headers,
+      client: http,
+      ...(transport.transport === undefined ? {} : { transport: transport.transport }),
+      ...(ca === undefined ? {} : { ca: await readCa(definition.name, ca, platform) }),
+      ...(isSignedIn ? { authorization } : {}),
+      ...(headersHelper === undefined
+        ? {}
+        : { headersProvider: new HeadersHelper({ server: definition.name, platform, ...headersHelper }) }),
+    },
+    secrets: [...(bearer === undefined ? [] : [bearer]), ...secretsIn(Object.entries(headers))],
+    credentials: isSignedIn ? 'sign-in' : credentialsOf(headers, headersHelper),
+  }
+}
+
+function credentialsOf(headers: Readonly<Record<string, string>>, helper: unknown): ResolvedTarget['credentials'] {
+  return helper !== undefined || Object.keys(headers).some(namesSecret) ? 'configured' : 'none'
+}
+
+const isAuthorization = (name: string): boolean => name.toLowerCase() === 'authorization'
+
+function bearerOf(server: string, { bearerTokenEnvVar }: HttpTransport, { env }: Platform): string | undefined {
+  if (bearerTokenEnvVar === undefined) return undefined
+  const token = env[bearerTokenEnvVar]?.trim()
+  if (token !== undefined && token !== '') return token
+  throw new HostError(
+    'VARIABLE_MISSING',
+    `Server "${server}" needs the environment variable ${bearerTokenEnvVar} (bearerTokenEnvVar), and it is not set`,
+    { details: { variable: bearerTokenEnvVar } },
+  )
+}
+
+/** Literal headers, then those from variables that have a value, then the bearer token. */
+function headersOf(
+  { headers, envHeaders }: HttpTransport,
+  { env }: Platform,
+  bearer: string | undefined,
+): Record<string, string> {
+  const merged: Record<string, string> = { ...headers }
+  for (const [name, variable] of Object.entries(envHeaders)) {
+    const value = env[variable]?.trim()
+    if (value === undefined || value === '') continue
+    for (const other of Object.keys(merged)) if (other.toLowerCase() === name.toLowerCase()) delete merged[other]
+    merged[name] = value
+  }
+  if (bearer !== undefined && !Object.keys(merged).some(isAuthorization)) merged['authorization'] = `Bearer ${bearer}`
+  return merged
+}
+
+async function readCa(server: string, path: string, { files }: Platform): Promise<string> {
+  try {
+    const pem = (await files.read(path, CA_BYTES_MAX)).toString('utf8')
+    if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem
+  } catch (cause) {
+    throw new HostError('CA_UNREADABLE', `Server "${server}": the certificate file ${path} (ca) cannot be read`, {
+      cause,
+    })
+  }
+  throw new HostError('CA_UNREADABLE', `Server "${server}": ${path} (ca) holds no PEM certificate`)
+}

@@ -1,0 +1,88 @@
+// A connection of its own to one server, for one client: introduced with that client's capabilities, answered by that client's handlers.
+import { HostError, type JsonObject, Scope } from '../base/index.ts'
+import type { ServerConnection, ServerPort } from '../connection/index.ts'
+import { classifyFailure, sessionPort } from '../connection/index.ts'
+import { openServer, type ServerRequestHandler, StartupBudget } from '../protocol/index.ts'
+import type { SetSettings } from './settings.ts'
+
+/** How a dedicated connection introduces itself and answers. */
+export interface DedicatedOptions {
+  readonly capabilities: JsonObject
+  readonly clientInfo?: JsonObject
+  readonly handlers?: Readonly<Record<string, ServerRequestHandler>>
+  readonly onNotification?: (method: string, params: JsonObject) => void
+  readonly signal?: AbortSignal
+}
+
+/** A port that ends with its own connection. */
+export type DedicatedPort = ServerPort & AsyncDisposable & { readonly closed: Promise<void> }
+
+/**
+ * Starts or reaches the server once more, within its startup budget.
+ * @throws {HostError} what a start fails with, or `CANCELLED` on abort; nothing is left running then.
+ */
+export async function openDedicated(
+  { definition, state }: ServerConnection,
+  options: DedicatedOptions,
+  settings: SetSettings,
+): Promise<DedicatedPort> {
+  const { name, transport, startupTimeoutMs } = definition
+  if (state.kind === 'disabled' || state.kind === 'needs-input')
+    throw new HostError(state.reason.code, state.reason.message, { details: { server: name } })
+  const scope = new Scope()
+  const budget = new StartupBudget({ server: name, platform: settings.protocol.platform, startupTimeoutMs })
+  const onAbort = (): void => budget.cancel('the caller cancelled it')
+  options.signal?.addEventListener('abort', onAbort, { once: true })
+  if (options.signal?.aborted === true) onAbort()
+  let facts:
+    | { readonly secrets: readonly string[]; readonly credentials: 'none' | 'configured' | 'sign-in' }
+    | undefined
+  try {
+    const session = await openServer({
+      definition,
+      settings: settings.protocol,
+      budget,
+      authorization: settings.authorization?.(definition),
+      introduction: introductionOf(options),
+      onResolved: (resolved) => {
+        facts = resolved
+      },
+      onNotification: (method, params) => options.onNotification?.(method, params),
+      onNoise: () => {},
+      onFailing: () => {},
+    })
+    scope.use(session)
+    const close = (): Promise<void> => scope.close()
+    return Object.defineProperties(sessionPort(session), {
+      closed: { value: session.closed.then(() => {}) },
+      [Symbol.asyncDispose]: { value: close },
+    }) as DedicatedPort
+  } catch (error) {
+    await scope.close()
+    if (!HostError.is(error)) throw error
+    const { reason } = classifyFailure(error, {
+      server: name,
+      transport: transport.kind,
+      target: transport.kind === 'stdio' ? transport.command : transport.url,
+      credentials: facts?.credentials ?? 'none',
+      stderrTail: String(error.details['stderrTail'] ?? ''),
+      secrets: facts?.secrets ?? [],
+    })
+    throw new HostError(reason.code, reason.message, { details: error.details, cause: error })
+  } finally {
+    budget.stop()
+    options.signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+function introductionOf({ capabilities, clientInfo, handlers }: DedicatedOptions): {
+  capabilities: JsonObject
+  handlers: Readonly<Record<string, ServerRequestHandler>>
+  clientInfo?: { name: string; version: string }
+} {
+  return {
+    capabilities,
+    handlers: handlers ?? {},
+    ...(clientInfo === undefined ? {} : { clientInfo: clientInfo as { name: string; version: string } }),
+  }
+}
