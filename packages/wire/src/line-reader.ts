@@ -46,7 +46,9 @@ export class LineReader {
   #keep(part: Buffer): void {
     this.#length += part.length
     if (this.#skipping !== undefined) {
-      this.#skipping.tail = lastBytes([this.#skipping.tail, part])
+      const { head, tail } = this.#skipping
+      if (head.length < EDGE_BYTES) this.#skipping.head = firstBytes([head, part])
+      this.#skipping.tail = lastBytes([tail, part])
       return
     }
     if (part.length < SMALL_BYTES) this.#keepSmall(part)
