@@ -8,6 +8,7 @@ import {
   packageRunnerOf,
   type ServerSession,
   StartupBudget,
+  startFailure,
 } from '../protocol/index.ts'
 import type { CatalogSink } from './catalog-sink.ts'
 
@@ -74,7 +75,7 @@ export class Attempt {
       void session.closed.then((end) => this.#lost(end))
       sink.watch(session)
     } catch (error) {
-      throw budget.signal.aborted ? withTail(budget.signal.reason, error) : error
+      throw HostError.is(error) ? startFailure(error, budget) : error
     } finally {
       budget.stop()
     }
@@ -149,11 +150,4 @@ export class Attempt {
       }),
     )
   }
-}
-
-/** The reason of the abort, with what the server had written until then. */
-function withTail(reason: unknown, seen: unknown): unknown {
-  if (!HostError.is(reason) || !HostError.is(seen) || reason === seen) return reason
-  const { stderrTail } = seen.details
-  return stderrTail === undefined ? reason : reason.with({ stderrTail })
 }

@@ -23,11 +23,13 @@ export interface Classified {
   readonly reason: Failure
 }
 
+const STDERR_LINE_CHARS_MAX = 300
+
 /** Names the failure behind an error of a start, or of a ready connection that is gone. */
 export function classifyFailure(error: HostError, facts: FailureFacts): Classified {
   const as = KINDS[error.code] ?? 'failed'
   const code = codeOf(error)
-  const words = [error.message, evidence(error, facts), wayOut(error, facts)]
+  const words = [what(error, code, facts), evidence(error, facts), wayOut(error, facts)]
   return { as, reason: { code, message: redact(words.filter((part) => part !== '').join(''), facts.secrets) } }
 }
 
@@ -43,12 +45,19 @@ function codeOf({ code, details }: HostError): HostErrorCode {
   return code === 'CONNECTION_LOST' && hasEnded ? 'SERVER_EXITED' : code
 }
 
-/** The last line of stderr says more than any code of ours. */
+function what({ message, details }: HostError, code: HostErrorCode, { server }: FailureFacts): string {
+  if (code !== 'SERVER_EXITED') return message
+  const { exitCode, signal } = details
+  return `Server "${server}" ended ${signal === undefined ? `with code ${exitCode}` : `by ${signal}`}`
+}
+
+/** The last line of stderr says more than any code of ours; frames of a stack trace and the version below it say nothing. */
 function evidence({ code }: HostError, { stderrTail }: FailureFacts): string {
   if (code === 'COMMAND_NOT_FOUND' || code === 'VARIABLE_MISSING') return ''
   const lines = stderrTail
     .split('\n')
-    .map((line) => cleanLine(line, 300))
+    .filter((line) => !/^\s+at |^Node\.js v\d/.test(line))
+    .map((line) => cleanLine(line, STDERR_LINE_CHARS_MAX))
     .filter((line) => line !== '')
   const last = lines.at(-1)
   return last === undefined ? '' : ` (last stderr line: ${last})`
@@ -59,7 +68,7 @@ function wayOut({ code }: HostError, { server, target, credentials, transport }:
     case 'AUTH_REQUIRED':
       return credentials === 'configured'
         ? '. The configured credentials were not accepted'
-        : `. Run "convoke login ${server}"`
+        : `. Run: convoke login ${/^[\w.@:/-]+$/.test(server) ? server : JSON.stringify(server)}`
     case 'COMMAND_NOT_FOUND':
       return `. Is "${target}" installed and on the PATH?`
     case 'SERVER_UNREACHABLE':

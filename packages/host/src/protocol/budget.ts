@@ -16,6 +16,12 @@ export interface StartupBudgetOptions {
 }
 
 /**
+ * The wire and the listing get what is left and say more when it is over (they know the last words of the process); this clock ends
+ * what they do not watch, so it is a little late.
+ */
+const SLACK_MS = 100
+
+/**
  * The one clock of an attempt to start a server, from the first step to the last page of its tools. A package runner has a longer clock
  * of its own until the server itself says something; then the ordinary clock starts.
  */
@@ -76,11 +82,12 @@ export class StartupBudget {
   #arm(limitMs: number): number {
     const { platform } = this.#options
     platform.clearTimer(this.#timer)
-    this.#timer = platform.setTimer(() => this.#end(this.#timeout()), limitMs)
+    this.#timer = platform.setTimer(() => this.#end(this.timeout()), limitMs + SLACK_MS)
     return platform.now() + limitMs
   }
 
-  #timeout(): HostError {
+  /** The failure of an attempt whose time is over. */
+  timeout(): HostError {
     const { server, runner } = this.#options
     const details = { limitMs: this.limitMs }
     return this.#phase === 'installing'

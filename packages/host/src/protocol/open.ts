@@ -1,7 +1,7 @@
 // Opens one session with one server: its target resolved, its era remembered, its handshake tried again where that is safe.
 
 import { type Authorization, type EraVerdict, type JsonObject, Session, type SessionOptions } from '@convoke/wire'
-import type { HostError } from '../base/index.ts'
+import { HostError } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { StartupBudget } from './budget.ts'
 import { hostErrorOf } from './faults.ts'
@@ -51,16 +51,19 @@ export async function openServer(options: OpenOptions): Promise<ServerSession> {
   }
 }
 
-/** An attempt that was aborted failed for the reason of the abort, whatever the wire saw of it. */
 function nameFailure(error: unknown, { budget, definition }: OpenOptions): HostError {
-  const seen = hostErrorOf(error, definition.name)
-  if (!budget.signal.aborted) return seen
-  const reason = hostErrorOf(budget.signal.reason, definition.name)
-  return seen === reason ? seen : withDetails(reason, seen)
+  return startFailure(hostErrorOf(error, definition.name), budget)
 }
 
-function withDetails(reason: HostError, { details }: HostError): HostError {
-  const { stderrTail } = details
+/**
+ * The failure of a start as its clock sees it: an attempt that was aborted failed for the reason of the abort, one that ran out of time
+ * for the whole budget, whatever part of it was being watched. The last words of the process are kept.
+ */
+export function startFailure(seen: HostError, budget: StartupBudget): HostError {
+  const isTimeout = seen.code === 'STARTUP_TIMEOUT' || seen.code === 'LISTING_TIMEOUT'
+  const reason: unknown = budget.signal.aborted ? budget.signal.reason : isTimeout ? budget.timeout() : seen
+  if (!HostError.is(reason) || reason === seen) return seen
+  const { stderrTail } = seen.details
   return stderrTail === undefined ? reason : reason.with({ stderrTail })
 }
 

@@ -1,0 +1,5 @@
+export {
+  type MemoryAuthorization,
+  type MemoryAuthorizationOptions,
+  memoryAuthorization,
+} from './memory-authorization.ts'
