@@ -2,7 +2,7 @@
 // A stdio server that writes exactly what its rules say, well-formed or not. The rules are the JSON in the last argument:
 //   { "tools/call NAME" | "METHOD" | "answer": [step, …] }
 // A step is a line (see `fill` for what is put in), or one of
-//   { text } without a line end · { line, times } · { before, pad: bytes, after } one long line · { stderr } · { waitMs } · { exit: code } · { signal } ·
+//   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr } · { waitMs } · { exit: code } · { signal } ·
 //   { grandchild: "own-session" | "same-group" } · { close: "stdin" | "stdout" } · { stopReading: true }
 import { spawn } from 'node:child_process'
 
@@ -42,6 +42,9 @@ const ACTS = {
     await write(fill(before, message))
     for (let left = pad; left > 0; left -= 65_536) await write('x'.repeat(Math.min(left, 65_536)))
     await write(`${fill(after, message)}\n`)
+  },
+  async repeat({ repeat, times }) {
+    for (let left = times; left > 0; left -= 20_000) await write(repeat.repeat(Math.min(left, 20_000)))
   },
   stderr: ({ stderr }) => new Promise((resolve) => process.stderr.write(stderr, () => resolve())),
   waitMs: ({ waitMs }) => new Promise((resolve) => setTimeout(resolve, waitMs)),
@@ -110,8 +113,10 @@ process.stdin.on('data', (chunk) => {
 })
 process.stdin.on('end', () => {
   if (RULES.stubborn === undefined) process.exit(0)
-  setInterval(() => {}, 60_000)
 })
 process.stdout.on('error', () => process.exit(0))
-if (RULES.stubborn !== undefined) process.on('SIGTERM', () => {})
+if (RULES.stubborn !== undefined) {
+  process.on('SIGTERM', () => {})
+  setInterval(() => {}, 60_000)
+}
 for (const step of RULES.start ?? []) await run(step, {})

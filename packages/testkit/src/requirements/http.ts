@@ -4,6 +4,56 @@ const EVENT_STREAM = 'HTML, Server-sent events, 9.2.5 and 9.2.6'
 
 export const http: readonly Requirement[] = [
   {
+    id: 'wire.100',
+    text: 'over HTTP what the server asks or says on the stream of a call is known to belong to that call',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Streamable HTTP, Sending Messages to the Server',
+  },
+  {
+    id: 'wire.101',
+    text: 'a modern HTTP call is cancelled by ending its exchange, without a notification',
+    milestone: 1,
+    source: 'MCP 2026-07-28, Streamable HTTP, Cancellation',
+  },
+  {
+    id: 'wire.102',
+    text: 'a legacy HTTP call is cancelled by one notification, and the session goes on',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Cancellation',
+  },
+  {
+    id: 'wire.103',
+    text: 'over HTTP a message over the cap fails its own call and nothing else',
+    milestone: 1,
+    source: 'A47',
+  },
+  {
+    id: 'wire.104',
+    text: 'an HTTP answer that is no MCP answer fails its call with the status and a short clean preview',
+    milestone: 1,
+  },
+  {
+    id: 'wire.110',
+    text: 'a forgotten session (404 of any kind, 400, "not initialized") is made anew once for all calls, and each call is sent again',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Streamable HTTP, Session Management',
+  },
+  {
+    id: 'wire.111',
+    text: 'a server that keeps forgetting gets each call at most twice, and every forgotten session is deleted',
+    milestone: 1,
+  },
+  {
+    id: 'wire.112',
+    text: 'a 404 on the GET stream alone does not end a good session',
+    milestone: 1,
+  },
+  {
+    id: 'wire.113',
+    text: 'a tool call whose connection broke after it was sent is reported as sent and never sent again',
+    milestone: 1,
+  },
+  {
     id: 'wire.130',
     text: 'an event stream is read by the rules of the HTML standard, however its bytes are cut into chunks',
     milestone: 1,

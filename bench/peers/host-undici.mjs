@@ -1,0 +1,3 @@
+import { openHost } from './host.mjs'
+
+export const open = openHost('undici')
