@@ -1,4 +1,10 @@
 // The public API of @convoke/host. Explicit named exports only.
+
+export {
+  type MemoryAuthorization,
+  type MemoryAuthorizationOptions,
+  memoryAuthorization,
+} from './auth/index.ts'
 export {
   cleanLine,
   cleanText,
@@ -8,6 +14,7 @@ export {
   type HostErrorCode,
   type HostErrorDetails,
   type JsonObject,
+  namesSecret,
 } from './base/index.ts'
 export type {
   Aggregate,
@@ -26,6 +33,7 @@ export {
   type ConfigLayer,
   type ConfigProblem,
   type ConfigProblemCode,
+  checkServer,
   configSchema,
   type DefinitionSource,
   defineServer,

@@ -1,3 +1,4 @@
+export { checkServer } from './check.ts'
 export {
   type ApprovalMode,
   type ConfigLayer,

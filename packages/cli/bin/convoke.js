@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+// Checks the Node version and answers --version before anything else is loaded. Written so that every Node there ever was can
+// read it: a syntax error would not tell anybody what to install.
+'use strict'
+
+var VERSION = '0.1.0'
+/** First release of each line without the Brotli memory corruption, CVE-2026-111497; other lines below 27 never got the fix. */
+var FIXED = { 22: [23, 4], 24: [22, 1], 26: [12, 1] }
+
+function isUsable(version) {
+  var parts = /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)
+  if (parts === null) return false
+  var major = Number(parts[1])
+  if (major > 26) return true
+  var fixed = FIXED[major]
+  if (fixed === undefined) return false
+  var minor = Number(parts[2])
+  return minor > fixed[0] || (minor === fixed[0] && Number(parts[3]) >= fixed[1])
+}
+
+if (!isUsable(process.version)) {
+  process.stderr.write(
+    'convoke: this is Node ' +
+      process.version +
+      ', whose decompression code can be made to corrupt memory by any server (CVE-2026-111497).\n' +
+      'convoke: install Node 24.22.1 or later (also good: 22.23.4 or later of 22, 26.12.1 or later), for example from https://nodejs.org.\n',
+  )
+  process.exitCode = 4
+} else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
+  process.stdout.write(VERSION.concat('\n'))
+} else {
+  require('../dist/convoke.cjs')
+}

@@ -1,0 +1,188 @@
+import {
+  type Binding,
+  type CallOutcome,
+  type CatalogTool,
+  cleanLine,
+  type Host,
+  type JsonObject,
+  type ServerStatus,
+  type ToolResolution,
+} from '@convoke/host'
+import { addressedServers } from '../address.ts'
+import { readArguments, readJsonObject } from '../call-arguments.ts'
+import { CommandError, usageError } from '../command-error.ts'
+import { readConfiguration } from '../configuration.ts'
+import { notAvailable, openHost, settle } from '../connect.ts'
+import { printContent } from '../content.ts'
+import { type CommandContext, JSON_VERSION } from '../context.ts'
+import { elicitationHandler } from '../elicitation.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { readArgumentFile, readStdin } from '../read-input.ts'
+import { defined } from '../report.ts'
+import { styled, type Terminal } from '../terminal.ts'
+
+/** What `convoke call` takes besides the tool. */
+export interface CallCommandOptions {
+  /** `--args`: a JSON object, or `@FILE`. */
+  readonly args?: string
+  /** `--answers`: a JSON object for what the server asks in a form. */
+  readonly answers?: string
+  /** `--timeout`: the whole call, in milliseconds. */
+  readonly timeout?: number
+}
+
+/** `convoke call`: calls one tool of one server, starting only that one. */
+export async function runCall(
+  context: CommandContext,
+  address: string,
+  words: readonly string[],
+  callOptions: CallCommandOptions,
+): Promise<ExitCode> {
+  const given = await readGiven(words, callOptions, context.signal)
+  const all = await readConfiguration(context, [])
+  const names = all.definitions.map((definition) => definition.name)
+  const servers = addressedServers(address, names) ?? names
+  const own = all.problems.filter(({ server }) => server !== undefined && servers.includes(server))
+  for (const { severity, message } of servers.length === 1 ? own : []) {
+    if (severity === 'warning') context.terminal.notice(styled('yellow', 'warning: '), message)
+  }
+  const [only] = servers
+  const elicit = elicitationHandler(
+    context,
+    servers.length === 1 && only !== undefined ? only : address,
+    callOptions.answers,
+  )
+  await using host = await openHost(context, all, { servers, handlers: { elicit } })
+  await settle(context, host, servers)
+  await using binding = await host.bind({ signal: context.signal })
+  const tool = requireTool(binding.resolveTool(address), { address, host, names })
+  const args = given.kind === 'json' ? given.value : readArguments(given.words, tool.inputSchema)
+  const outcome = await callWithProgress(context, binding, tool, { args, timeoutMs: callOptions.timeout })
+  return tellOutcome(context, outcome, tool)
+}
+
+type Given = { kind: 'words'; words: readonly string[] } | { kind: 'json'; value: JsonObject }
+
+/** Reads everything that can be wrong before a server is started for it. */
+async function readGiven(words: readonly string[], { args }: CallCommandOptions, signal: AbortSignal): Promise<Given> {
+  const wantsStdin = words.length === 1 && words[0] === '-'
+  if (args !== undefined && words.length > 0) throw usageError('Give either --args or key=value words, not both.')
+  if (wantsStdin) return { kind: 'json', value: readJsonObject(await readStdin(signal), 'stdin') }
+  if (args === undefined) {
+    for (const word of words) if (word.indexOf('=') <= 0) readArguments([word], {})
+    return { kind: 'words', words }
+  }
+  const text = args.startsWith('@') ? await readArgumentFile(args.slice(1)) : args
+  return { kind: 'json', value: readJsonObject(text, args.startsWith('@') ? args.slice(1) : '--args') }
+}
+
+interface ResolutionFacts {
+  readonly address: string
+  readonly host: Host
+  readonly names: readonly string[]
+}
+
+function requireTool(resolution: ToolResolution, { address, host, names }: ResolutionFacts): CatalogTool {
+  switch (resolution.kind) {
+    case 'found':
+      return resolution.tool
+    case 'ambiguous': {
+      const options = resolution.tools.map(({ server, rawName }) => `${server}/${rawName}`)
+      throw usageError(`${JSON.stringify(address)} is ambiguous: ${options.join(', ')}. Name the server.`)
+    }
+    case 'server-not-ready': {
+      const status = resolution.status ?? host.statuses.find(({ name }) => name === resolution.server)
+      throw notReady(address, status)
+    }
+    case 'unknown-server':
+    case 'unknown-tool': {
+      const isServer = resolution.kind === 'unknown-server'
+      const what = isServer
+        ? `There is no server or tool ${JSON.stringify(address)}.`
+        : unknownTool(address, resolution.server)
+      throw new CommandError(
+        EXIT.usage,
+        isServer ? 'SERVER_UNKNOWN' : 'TOOL_UNKNOWN',
+        what + nearText(resolution.near, names),
+      )
+    }
+  }
+}
+
+function unknownTool(address: string, server: string | undefined): string {
+  return server === undefined
+    ? `There is no tool ${JSON.stringify(address)}.`
+    : `Server ${JSON.stringify(server)} has no tool ${JSON.stringify(address.slice(server.length + 1) || address)}.`
+}
+
+function nearText(near: readonly string[], names: readonly string[]): string {
+  if (near.length > 0) return ` Did you mean ${near.map((name) => JSON.stringify(name)).join(' or ')}?`
+  return names.length === 0 ? ' No server is configured; see convoke add --help.' : ' convoke tools lists them all.'
+}
+
+function notReady(address: string, status: ServerStatus | undefined): CommandError {
+  if (status !== undefined) return notAvailable(status)
+  return new CommandError(EXIT.notAvailable, 'SERVER_NOT_READY', `No server for ${JSON.stringify(address)} is ready.`)
+}
+
+interface Call {
+  readonly args: JsonObject
+  readonly timeoutMs: number | undefined
+}
+
+async function callWithProgress(
+  { terminal, signal }: CommandContext,
+  binding: Binding,
+  tool: CatalogTool,
+  { args, timeoutMs }: Call,
+): Promise<CallOutcome> {
+  try {
+    return await binding.call(tool, args, {
+      signal,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(terminal.showsProgress ? { onProgress: (progress) => showProgress(terminal, tool, progress) } : {}),
+    })
+  } finally {
+    terminal.clearTransient()
+  }
+}
+
+function showProgress(terminal: Terminal, tool: CatalogTool, progress: unknown): void {
+  const { progress: done, total, message } = progress as { progress?: unknown; total?: unknown; message?: unknown }
+  const share =
+    typeof total === 'number' && typeof done === 'number' && total > 0 ? ` ${Math.round((done / total) * 100)} %` : ''
+  const count = share === '' && typeof done === 'number' ? ` ${done}` : ''
+  const text = typeof message === 'string' ? ` ${cleanLine(message, 120)}` : ''
+  terminal.transient(`${tool.server}/${tool.rawName}${share}${count}${text}`)
+}
+
+function tellOutcome({ options, terminal }: CommandContext, outcome: CallOutcome, tool: CatalogTool): ExitCode {
+  switch (outcome.kind) {
+    case 'ok':
+    case 'tool-error': {
+      const { result } = outcome
+      const content = Array.isArray(result.content) ? result.content : []
+      const { structuredContent } = result
+      if (options.json) {
+        terminal.json({ version: JSON_VERSION, outcome: outcome.kind, content, ...defined({ structuredContent }) })
+      } else {
+        printContent(terminal, content, structuredContent)
+        if (outcome.kind === 'tool-error')
+          terminal.notice(styled('red', `${tool.server}/${tool.rawName} reported an error`))
+      }
+      return outcome.kind === 'ok' ? EXIT.ok : EXIT.toolError
+    }
+    case 'failed':
+      throw new CommandError(failedExit(outcome.error.code), outcome.error.code, outcome.error.message)
+    case 'unknown':
+      throw new CommandError(EXIT.unknownOutcome, outcome.error.code, outcome.error.message)
+    case 'cancelled':
+      throw new CommandError(EXIT.cancelled, outcome.error.code, outcome.error.message)
+  }
+}
+
+function failedExit(code: string): ExitCode {
+  if (code === 'AUTH_REQUIRED' || code === 'AUTH_FAILED') return EXIT.needsPerson
+  if (code === 'ARGUMENTS_INVALID' || code === 'TOOL_UNKNOWN') return EXIT.usage
+  return code === 'SERVER_NOT_READY' || code === 'SERVER_DISABLED' ? EXIT.notAvailable : EXIT.failed
+}

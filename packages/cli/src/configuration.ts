@@ -1,0 +1,76 @@
+// The configuration of one run, with its problems told.
+
+import { homedir } from 'node:os'
+import {
+  type ConfigFile,
+  type ConfigProblem,
+  didYouMean,
+  type LoadedConfig,
+  loadConfig,
+  type StandardPaths,
+  standardPaths,
+} from '@convoke/host'
+import { CommandError, usageError } from './command-error.ts'
+import type { CommandContext } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { styled } from './terminal.ts'
+
+/** Where this run keeps and finds its files. */
+export function pathsOf({ env, options }: CommandContext): StandardPaths {
+  return standardPaths({
+    env,
+    homeDirectory: homedir(),
+    platform: process.platform,
+    ...(options.dataDir === undefined ? {} : { dataDirectory: options.dataDir }),
+  })
+}
+
+/** The files of this run, in ascending precedence. */
+export function configFiles(context: CommandContext): readonly ConfigFile[] {
+  const own: ConfigFile = { path: pathsOf(context).configFile, layer: 'user' }
+  const { config } = context.options
+  return config === undefined ? [own] : [own, { path: config, layer: 'flag' }]
+}
+
+/**
+ * Loads the configuration and tells its problems on stderr; with `about`, only those of these servers and of whole files.
+ * @throws {CommandError} exit code 4 when the file of --config cannot be used at all.
+ */
+export async function readConfiguration(context: CommandContext, about?: readonly string[]): Promise<LoadedConfig> {
+  const loaded = await loadConfig({ files: configFiles(context), env: context.env })
+  const given = loaded.files.find((file) => file.layer === 'flag')
+  const fatal = loaded.problems.find(
+    (problem) => problem.severity === 'error' && problem.line === 0 && problem.file === given?.path,
+  )
+  if (fatal !== undefined) throw new CommandError(EXIT.configuration, fatal.code, fatal.message)
+  const concerns = (problem: ConfigProblem): boolean =>
+    about === undefined || problem.server === undefined || about.includes(problem.server)
+  tellProblems(context, loaded.problems.filter(concerns))
+  return loaded
+}
+
+/** Prints problems on stderr, one line each. */
+export function tellProblems({ terminal }: CommandContext, problems: readonly ConfigProblem[]): void {
+  for (const { severity, message } of problems) {
+    terminal.notice(severity === 'error' ? styled('red', 'error: ') : styled('yellow', 'warning: '), message)
+  }
+}
+
+/** Is there an error, and not one server that could be used? */
+export function isUnusable({ definitions, problems }: LoadedConfig): boolean {
+  return (
+    problems.some((problem) => problem.severity === 'error') &&
+    definitions.every((definition) => definition.problem !== undefined)
+  )
+}
+
+/** @throws {CommandError} exit code 2 for a name that is not configured, with the near ones. */
+export function requireServers(names: readonly string[], loaded: LoadedConfig): void {
+  const known = loaded.definitions.map((definition) => definition.name)
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const hint = didYouMean(name, known)
+    const listed = known.length === 0 ? ' No server is configured; see convoke add --help.' : ''
+    throw usageError(`There is no server ${JSON.stringify(name)}.${hint || listed}`)
+  }
+}

@@ -1,0 +1,116 @@
+// A host for the length of one command.
+
+import {
+  type Binding,
+  createHost,
+  type Host,
+  type HostHandlers,
+  type LoadedConfig,
+  type ServerStatus,
+} from '@convoke/host'
+import { CommandError } from './command-error.ts'
+import { isUnusable, pathsOf, readConfiguration, requireServers } from './configuration.ts'
+import type { CommandContext } from './context.ts'
+import { EXIT, type ExitCode } from './exit-codes.ts'
+import { reasonText } from './server-lines.ts'
+import { VERSION } from './version.ts'
+import { showWaiting } from './waiting-line.ts'
+
+/** How {@link openHost} starts. */
+export interface OpenHostOptions {
+  /** The servers to start; all when it is absent. */
+  readonly servers?: readonly string[]
+  readonly handlers?: HostHandlers
+}
+
+/** Makes the host and starts the servers. Hold it with `await using`. */
+export function openHost(context: CommandContext, loaded: LoadedConfig, options: OpenHostOptions = {}): Promise<Host> {
+  const { stateDirectory, cacheDirectory } = pathsOf(context)
+  return createHost({
+    definitions: loaded.definitions,
+    clientInfo: { name: 'convoke', version: VERSION },
+    stateDirectory,
+    cacheDirectory,
+    start: options.servers ?? 'all',
+    ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
+    signal: context.signal,
+  })
+}
+
+/** Waits until the servers have settled or --wait is over, and says on a terminal who is awaited. */
+export async function settle(context: CommandContext, host: Host, servers?: readonly string[]): Promise<void> {
+  const hide = showWaiting(host, context.terminal)
+  try {
+    await host.whenSettled({
+      waitMs: context.options.wait,
+      signal: context.signal,
+      ...(servers === undefined ? {} : { servers }),
+    })
+  } finally {
+    hide()
+  }
+}
+
+/** The servers a listing is about, all of them settled or out of time. */
+export interface View extends AsyncDisposable {
+  readonly binding: Binding
+  /** The wanted servers only. */
+  readonly statuses: readonly ServerStatus[]
+  /** Those of `statuses` that are enabled and cannot answer. */
+  readonly absent: readonly ServerStatus[]
+  /** The names given with --server; undefined when there were none. */
+  readonly servers: readonly string[] | undefined
+  isWanted(server: string): boolean
+  /** The exit code of a listing; `failureCount` servers answered, but not this question. */
+  exitCode(failureCount?: number): ExitCode
+}
+
+/**
+ * Starts the servers of --server, or all, and waits for them. Hold it with `await using`.
+ * @throws {CommandError} for an unknown name (exit code 2) or a file of --config that cannot be used (4).
+ */
+export async function openView(context: CommandContext): Promise<View> {
+  const { options, signal } = context
+  const servers = options.server.length > 0 ? options.server : undefined
+  const loaded = await readConfiguration(context, servers)
+  requireServers(options.server, loaded)
+  const host = await openHost(context, loaded, servers === undefined ? {} : { servers })
+  try {
+    await settle(context, host, servers)
+    const binding = await host.bind({ signal })
+    const isWanted = (name: string): boolean => servers === undefined || servers.includes(name)
+    const statuses = host.statuses.filter(({ name }) => isWanted(name))
+    const absent = absentServers(statuses)
+    const isPartial = (failureCount: number): boolean => options.strict && absent.length + failureCount > 0
+    return {
+      ...{ binding, statuses, absent, servers, isWanted },
+      exitCode(failureCount = 0) {
+        if (isUnusable(loaded)) return EXIT.configuration
+        return isPartial(failureCount) ? EXIT.notAvailable : EXIT.ok
+      },
+      async [Symbol.asyncDispose]() {
+        await binding[Symbol.asyncDispose]()
+        await host.close()
+      },
+    }
+  } catch (error) {
+    await host.close()
+    throw error
+  }
+}
+
+/** Servers that are enabled and cannot answer now. */
+export function absentServers(statuses: readonly ServerStatus[]): readonly ServerStatus[] {
+  return statuses.filter(({ state }) => state !== 'ready' && state !== 'dormant' && state !== 'disabled')
+}
+
+/** The error of a command that cannot go on without this server. */
+export function notAvailable(status: ServerStatus): CommandError {
+  const { name, state, reason } = status
+  const needsPerson = state === 'needs-auth' || state === 'needs-approval' || state === 'needs-input'
+  return new CommandError(
+    needsPerson ? EXIT.needsPerson : EXIT.notAvailable,
+    reason?.code ?? 'SERVER_NOT_READY',
+    `Server ${JSON.stringify(name)} is not available (${state})${reasonText(status)}`,
+  )
+}

@@ -1,0 +1,40 @@
+// Answers to what a server asks a person while a call runs.
+
+import { cleanLine, cleanText, type JsonObject, type ServerRequestHandler } from '@convoke/host'
+import { readJsonObject } from './call-arguments.ts'
+import type { CommandContext } from './context.ts'
+import { isRecord } from './signature.ts'
+import { styled } from './terminal.ts'
+
+/**
+ * Asks the person on a terminal. Without one, forms are answered from `answers` (the JSON of --answers) and everything else is
+ * declined, with a notice that names the option.
+ *
+ * @throws {CommandError} when `answers` is not a JSON object.
+ */
+export function elicitationHandler(context: CommandContext, server: string, answers?: string): ServerRequestHandler {
+  const prepared = answers === undefined ? undefined : readJsonObject(answers, '--answers')
+  const { terminal } = context
+  return async (params, { signal }) => {
+    const message = typeof params['message'] === 'string' ? params['message'] : ''
+    const isUrl = params['mode'] === 'url'
+    if (prepared !== undefined && !isUrl) return { action: 'accept', content: answersFor(prepared, params) }
+    if (!terminal.isInteractive) {
+      const way = isUrl ? 'Run this on a terminal to answer.' : 'Pass --answers JSON, or run this on a terminal.'
+      const asks = `${cleanLine(server)} asks: ${cleanLine(message)}`
+      terminal.notice(styled('yellow', 'declined: '), `${asks} (no terminal to ask on). ${way}`)
+      return { action: 'decline' }
+    }
+    terminal.clearTransient()
+    terminal.notice(styled('bold', cleanLine(server)), ' asks: ', cleanText(message).text)
+    const { askForm, askUrl } = await import('./prompts.ts')
+    return isUrl ? askUrl(params, terminal, signal) : askForm(params, terminal, signal)
+  }
+}
+
+/** Only what the form asks for leaves; other members of --answers stay here. */
+function answersFor(prepared: JsonObject, params: JsonObject): JsonObject {
+  const schema = params['requestedSchema']
+  const properties = isRecord(schema) && isRecord(schema['properties']) ? schema['properties'] : {}
+  return Object.fromEntries(Object.entries(prepared).filter(([key]) => Object.hasOwn(properties, key)))
+}
