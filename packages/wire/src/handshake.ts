@@ -121,7 +121,8 @@ export function saysLegacy(error: unknown): boolean {
   const { rpc, status } = error.details
   if (error.code === 'version-mismatch' || error.code === 'malformed') return true
   if (error.code === 'remote') return rpc?.code !== UNSUPPORTED_VERSION || !supports(rpc.data)
-  return error.code === 'http' && status !== undefined && status >= 400 && status < 500
+  // A redirect is not followed with this question, but it is with `initialize`.
+  return (error.code === 'http' || error.code === 'refused') && status !== undefined && status >= 300 && status < 500
 }
 
 function supports(data: unknown): boolean {

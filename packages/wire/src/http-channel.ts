@@ -19,7 +19,7 @@ import type { HttpTarget } from './target.ts'
 /** How long closing waits for the end of the session and for notifications on their way. */
 const CLOSE_MS = 1_000
 /** After its answer a stream may go on for so long. */
-const LINGER_MS = 5_000
+const LINGER_MS = 2_000
 /** Notifications and answers: from the first byte to the end of what comes back. */
 const NOTE_MS = 30_000
 const SESSION_ID_CHARS_MAX = 4_096

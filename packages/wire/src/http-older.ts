@@ -35,6 +35,8 @@ export class OlderTransport {
   isChosen = false
   /** Where to post; undefined while there is no stream. */
   path: string | undefined
+  /** It was tried in vain. */
+  #isAbsent = false
   readonly #host: OlderHost
   #stream: OlderStream | undefined
   #opening: Promise<void> | undefined
@@ -54,10 +56,12 @@ export class OlderTransport {
 
   /** After the newer transport was refused. False: this is not there either. */
   async fallBack(): Promise<boolean> {
+    if (this.#isAbsent) return false
     try {
       await this.#open()
       this.isChosen = true
     } catch {
+      this.#isAbsent = true
       this.#leave()
     }
     return this.isChosen
