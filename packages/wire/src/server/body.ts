@@ -57,8 +57,8 @@ export function receiveBody(request: IncomingMessage, budget: BodyBudget, sink: 
   })
 }
 
-const LINGER_BYTES_MAX = 256 * 1024
-const LINGER_MS = 500
+const LINGER_BYTES_MAX = 8 * 1024 * 1024
+const LINGER_MS = 1_000
 
 /**
  * Refuses a request and closes its connection. A client that is still sending gets a moment to read the answer: closing at once would reset the

@@ -17,9 +17,11 @@ interface Kept {
   readonly text: string
 }
 
-export type EventLogLimits = Pick<EndpointLimits, 'replayEventsMax' | 'replayBytesMax'>
+export type EventLogLimits = Pick<EndpointLimits, 'replayEventsMax' | 'replayBytesMax' | 'resumeWindowMs'>
 
 const RETRY_MS = 1_000
+/** How long a stream is kept after its end. */
+const ENDED_KEPT_MS = 5_000
 
 export class EventLog {
   /** Which stream of its session this is; part of every event id. */
@@ -32,8 +34,8 @@ export class EventLog {
   #deliveredNumber = 0
   #writer: EventWriter | undefined
   #ended = false
-  /** Since when nobody reads; undefined while somebody does. */
-  unreadSinceMs: number | undefined
+  /** When a stream that nobody reads is given up; undefined while somebody does. */
+  dueAtMs: number | undefined
 
   constructor(streamNumber: number, budget: ReplayBudget, limits: EventLogLimits) {
     this.streamNumber = streamNumber
@@ -63,17 +65,21 @@ export class EventLog {
   attach(writer: EventWriter, afterNumber: number, prime: boolean): void {
     if (this.#writer !== writer) this.#writer?.end()
     this.#writer = writer
-    this.unreadSinceMs = undefined
+    this.dueAtMs = undefined
     if (prime && afterNumber === 0) writer.prime(`${this.streamNumber}_0`, RETRY_MS)
     for (const { number, text } of this.#events) if (number > afterNumber) this.#write(number, text)
     if (this.#ended) writer.end()
   }
 
-  /** This reader is gone, unless another has taken its place. */
+  /**
+   * This reader is gone, unless another has taken its place. What has left for it may still be lost on its way: also a stream that was read to its end can
+   * be read again for a moment.
+   */
   detach(writer: EventWriter, nowMs: number): void {
     if (this.#writer !== writer) return
     this.#writer = undefined
-    this.unreadSinceMs = nowMs
+    const { resumeWindowMs } = this.#limits
+    this.dueAtMs = nowMs + (this.#ended ? Math.min(resumeWindowMs, ENDED_KEPT_MS) : resumeWindowMs)
   }
 
   /** One message. It is kept whether somebody reads or not. */

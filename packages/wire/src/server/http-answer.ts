@@ -146,14 +146,9 @@ export class HttpAnswer implements Outlet {
 
   /** The connection is closed: by us after the last answer, or by the client before. */
   #closed(): void {
-    const { session, response, now } = this.#init
-    if (this.#log !== undefined && session !== undefined && this.#writer !== undefined) {
-      this.#log.detach(this.#writer, now())
-      // Read to the end: nothing is left to come back for.
-      if (this.#state === 'over' && response.writableFinished) session.forgetStream(this.#log)
-      return // a broken stream of the legacy era is no cancellation
-    }
-    this.#lost('The client hung up')
+    if (this.#log === undefined || this.#writer === undefined) return this.#lost('The client hung up')
+    // A broken stream of the legacy era is no cancellation: its client may come back.
+    this.#log.detach(this.#writer, this.#init.now())
   }
 
   #lost(reason: string): void {

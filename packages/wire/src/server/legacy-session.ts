@@ -137,13 +137,12 @@ export class HttpSession extends LegacyClient {
 
   #dropOldestStream(): void {
     for (const { log, onLost } of this.#streams.values()) {
-      this.forgetStream(log)
+      this.#forgetStream(log)
       return onLost()
     }
   }
 
-  /** The stream has been read to its end. */
-  forgetStream(log: EventLog): void {
+  #forgetStream(log: EventLog): void {
     if (this.#streams.delete(log.streamNumber)) log.drop()
   }
 
@@ -159,8 +158,8 @@ export class HttpSession extends LegacyClient {
   sweep(nowMs: number): void {
     this.questions.sweep(nowMs)
     for (const { log, onLost } of [...this.#streams.values()]) {
-      if (log.unreadSinceMs === undefined || nowMs - log.unreadSinceMs < this.#limits.resumeWindowMs) continue
-      this.forgetStream(log)
+      if (log.dueAtMs === undefined || nowMs < log.dueAtMs) continue
+      this.#forgetStream(log)
       onLost()
     }
   }
@@ -169,6 +168,6 @@ export class HttpSession extends LegacyClient {
     if (this.isClosed) return
     super.close(reason)
     this.standing.drop()
-    for (const { log } of [...this.#streams.values()]) this.forgetStream(log)
+    for (const { log } of [...this.#streams.values()]) this.#forgetStream(log)
   }
 }

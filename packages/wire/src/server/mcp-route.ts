@@ -258,7 +258,6 @@ export class McpRoute {
     response.once('close', () => {
       this.#readers.delete(writer)
       place.log.detach(writer, this.#services.now())
-      if (place.log.hasEnded && response.writableFinished) session.forgetStream(place.log)
     })
     writer.comment()
     place.log.attach(writer, place.number, session.primes)
