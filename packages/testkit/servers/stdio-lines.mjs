@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // A stdio server that writes exactly what its rules say, well-formed or not. The rules are the JSON in the last argument:
-//   { "tools/call NAME" | "METHOD" | "answer": [step, …] }
+//   { "tools/call NAME" | "METHOD" | "answer" | "start": [step, …] }; "stubborn" ignores the end of input and SIGTERM, "alive" only never ends by itself.
 // A step is a line (see `fill` for what is put in), or one of
 //   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr } · { waitMs } · { exit: code } · { signal } ·
 //   { grandchild: "own-session" | "same-group" } · { close: "stdin" | "stdout" } · { stopReading: true }
 import { spawn } from 'node:child_process'
+import { closeSync } from 'node:fs'
 
 const RULES = {
   'server/discover': ['{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"Method not found"}}'],
@@ -38,11 +39,9 @@ const ACTS = {
     const text = `${fill(line, message)}\n`
     for (let count = 0; count < times; count++) await write(text)
   },
-  async pad({ before, pad, after }, message) {
-    await write(fill(before, message))
-    for (let left = pad; left > 0; left -= 65_536) await write('x'.repeat(Math.min(left, 65_536)))
-    await write(`${fill(after, message)}\n`)
-  },
+  // In one piece: answers to other calls must not come in between.
+  pad: ({ before, pad, after }, message) =>
+    write(`${fill(before, message)}${'x'.repeat(pad)}${fill(after, message)}\n`),
   async repeat({ repeat, times }) {
     for (let left = times; left > 0; left -= 20_000) await write(repeat.repeat(Math.min(left, 20_000)))
   },
@@ -51,7 +50,11 @@ const ACTS = {
   exit: ({ exit }) => process.exit(exit),
   signal: ({ signal }) => process.kill(process.pid, signal),
   stopReading: () => void process.stdin.pause(),
-  close: ({ close }) => void (close === 'stdin' ? process.stdin.destroy() : process.stdout.end()),
+  close({ close }) {
+    if (close === 'stdout') return void process.stdout.end()
+    process.stdin.pause()
+    closeSync(0)
+  },
   grandchild: ({ grandchild }) => startGrandchild(grandchild),
 }
 
@@ -99,6 +102,9 @@ function startGrandchild(where) {
   )
 }
 
+if (RULES.stubborn !== undefined) process.on('SIGTERM', () => {})
+if (RULES.stubborn !== undefined || RULES.alive !== undefined) setInterval(() => {}, 60_000)
+for (const step of RULES.start ?? []) await run(step, {})
 let rest = ''
 let busy = Promise.resolve()
 process.stdin.setEncoding('utf8')
@@ -115,8 +121,3 @@ process.stdin.on('end', () => {
   if (RULES.stubborn === undefined) process.exit(0)
 })
 process.stdout.on('error', () => process.exit(0))
-if (RULES.stubborn !== undefined) {
-  process.on('SIGTERM', () => {})
-  setInterval(() => {}, 60_000)
-}
-for (const step of RULES.start ?? []) await run(step, {})

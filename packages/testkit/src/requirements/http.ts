@@ -65,4 +65,51 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A47',
   },
+  {
+    id: 'wire.140',
+    text: 'a legacy server behind a redirect on its own origin is found, with the method and the credentials kept',
+    milestone: 1,
+    source: 'RFC 9110 15.4',
+  },
+  {
+    id: 'wire.141',
+    text: 'a request that met a connection closed while idle is sent again where that is harmless, and never a tool call',
+    milestone: 1,
+    source: 'RFC 9112 9.3.1',
+  },
+  {
+    id: 'wire.142',
+    text: 'a server that cannot be reached is told apart by name, port and reason, and nothing counts as sent',
+    milestone: 1,
+  },
+  {
+    id: 'security.030',
+    text: 'a content encoding that was not asked for is refused by the headers, before any byte of the body is decoded',
+    milestone: 1,
+    source: 'A01',
+  },
+  {
+    id: 'security.031',
+    text: 'an answer that unpacks out of proportion fails its call, and memory stays small',
+    milestone: 1,
+    source: 'A47, A52',
+  },
+  {
+    id: 'security.032',
+    text: 'no redirect leads a request, its headers or its body to another origin',
+    milestone: 1,
+    source: 'A20',
+  },
+  {
+    id: 'security.033',
+    text: 'no header can smuggle another one in, or change what carries the message',
+    milestone: 1,
+    source: 'A51, CVE-2022-31150',
+  },
+  {
+    id: 'security.034',
+    text: 'requests to addresses that others name go over https, or to this machine',
+    milestone: 1,
+    source: 'A57',
+  },
 ]
