@@ -29,5 +29,21 @@ if (!isUsable(process.version)) {
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
   process.stdout.write(VERSION.concat('\n'))
 } else {
+  keepCompiled()
   require('../dist/convoke.cjs')
+}
+
+/**
+ * Lets Node keep the compiled form of the command between runs, in the person's own cache folder. The default place would be a
+ * folder in the shared temporary one, where somebody else could put code for us to run.
+ */
+function keepCompiled() {
+  var env = process.env
+  var home = env.HOME || env.USERPROFILE
+  var cache = env.XDG_CACHE_HOME
+  if (process.platform === 'win32') cache = cache || env.LOCALAPPDATA
+  else if (process.platform === 'darwin') cache = cache || (home && home.concat('/Library/Caches'))
+  else cache = cache || (home && home.concat('/.cache'))
+  if (!cache || !require('node:path').isAbsolute(cache)) return
+  require('node:module').enableCompileCache(cache.concat('/convoke/compiled'))
 }

@@ -1,6 +1,5 @@
 // Changes one entry of a configuration file and keeps everything else of it: comments, order, line ends, mode.
 
-import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -136,7 +135,7 @@ async function replaceFile(target: string, before: string | undefined, after: st
     if (before !== undefined && (mode & 0o200) === 0) throw refused(`${target} is read-only. Nothing was changed.`)
     await writeNew(temporary, after, mode)
     if (before !== undefined) await keepOwner(temporary, target)
-    if (digest(await currentText(target)) !== digest(before)) return false
+    if ((await currentText(target)) !== before) return false
     await rename(temporary, target)
     await syncFolder(dirname(target))
     return true
@@ -185,9 +184,6 @@ async function syncFolder(folder: string): Promise<void> {
     await handle?.close()
   }
 }
-
-const digest = (text: string | undefined): string =>
-  text === undefined ? 'missing' : createHash('sha256').update(text).digest('hex')
 
 /** Keeps two runs of the command from editing at once. Editors know nothing of it; for them there is the content check. */
 async function lock(target: string): Promise<() => Promise<void>> {
