@@ -91,7 +91,8 @@ export function describeExchangeFailure(error: unknown, { host, port }: Place): 
   const server = `${host.includes(':') ? `[${host}]` : host}:${port}`
   if (code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW')
     return `The headers of the answer of ${server} are too large (${code})`
-  if (code.startsWith('HPE_')) return `The answer of ${server} is not HTTP (${code})`
+  if (code.startsWith('HPE_') || cause.name === 'HTTPParserError')
+    return `The answer of ${server} is not HTTP (${code || plain(cause.message)})`
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET')
     return `${server} closed the connection before its answer was complete (${code})`
   return `The exchange with ${server} failed: ${plain(cause.message)}${code === '' || cause.message.includes(code) ? '' : ` (${code})`}`

@@ -84,7 +84,7 @@ class NodeClient implements HttpClient {
     this.#route = route
   }
 
-  exchange({ method, path, headers, body }: ExchangeRequest, sink: ExchangeSink): Exchange {
+  exchange({ method, path, headers, body, isAscii }: ExchangeRequest, sink: ExchangeSink): Exchange {
     const { host, prefix, proxyAuthorization } = this.#route
     const flat = ['host', host, ...headers]
     if (proxyAuthorization !== undefined) flat.push('proxy-authorization', proxyAuthorization)
@@ -100,7 +100,8 @@ class NodeClient implements HttpClient {
       maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
     })
     const exchange = new NodeExchange(request, sink, this.#connector)
-    request.end(body)
+    // A text is written together with the headers, and in its encoding.
+    request.end(isAscii || body === undefined ? body : Buffer.from(body))
     return exchange
   }
 

@@ -9,6 +9,8 @@ export interface ExchangeRequest {
   /** Flat: name, value, name, value; names in lower case. The client adds `host` and `content-length`. */
   readonly headers: readonly string[]
   readonly body: string | undefined
+  /** All headers are. Others are written in Latin-1. */
+  readonly isAscii: boolean
 }
 
 /** Takes the answer. Exactly one of `end` and `fail` comes, and nothing after it; after `drop` nothing comes at all. */

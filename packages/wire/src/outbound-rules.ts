@@ -47,6 +47,7 @@ const reserved = new Set([
 ])
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const ASCII = /^[\t\x20-\x7e]*$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** May whoever is not this package set a header of this name (lower case)? */
@@ -64,15 +65,18 @@ export function headerFault(name: string, value: string): string | undefined {
     : undefined
 }
 
-/** Looks at all headers of a request, flat. @throws {WireError} `refused`. */
-export function checkHeaders(headers: readonly string[]): void {
+/** Looks at all headers of a request, flat. Are they all ASCII? @throws {WireError} `refused`. */
+export function checkHeaders(headers: readonly string[]): boolean {
+  let isAscii = true
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] ?? ''
+    const value = headers[at + 1] ?? ''
+    if (!ASCII.test(value)) isAscii = false
     const fault =
-      headerFault(name, headers[at + 1] ?? '') ??
-      (framing.has(name) ? `the header "${name}", which is not its to set` : undefined)
+      headerFault(name, value) ?? (framing.has(name) ? `the header "${name}", which is not its to set` : undefined)
     if (fault !== undefined) throw new WireError('refused', `The request has ${fault}`, { sent: false })
   }
+  return isAscii
 }
 
 /** @throws {WireError} `refused` for what is no http or https URL. The message shows no more than the scheme: a URL may hold secrets. */

@@ -1,6 +1,6 @@
 // The one door out. Every HTTP request of this package, and of what uses it for sign-in or catalogs, leaves here: scheme, headers, redirects, encodings,
 // sizes, times, addresses and safe repetition are decided in this file and in outbound-rules.ts, and nowhere else.
-import type { AddressRule } from './address.ts'
+import { type AddressRule, addressKind } from './address.ts'
 import { ByteList } from './byte-list.ts'
 import type { ConnectOptions } from './connector.ts'
 import { WireError } from './errors.ts'
@@ -152,6 +152,7 @@ class Passage implements Exchange, ExchangeSink {
   readonly #sink: ExchangeSink
   #request: DoorRequest
   #client: HttpClient | undefined
+  #isAscii = true
   #exchange: Exchange | undefined
   #inflate: Inflate | undefined
   #hops = 0
@@ -176,7 +177,7 @@ class Passage implements Exchange, ExchangeSink {
   start(client: HttpClient): void {
     this.#client = client
     try {
-      checkHeaders(this.#request.headers)
+      this.#isAscii = checkHeaders(this.#request.headers)
     } catch (error) {
       return this.refuse(error as WireError)
     }
@@ -186,7 +187,7 @@ class Passage implements Exchange, ExchangeSink {
   #go(client: HttpClient): void {
     const { method, path, headers, body } = this.#request
     this.#exchange = client.exchange(
-      { method, path, headers: ['accept-encoding', ACCEPT_ENCODING, ...headers], body },
+      { method, path, headers: ['accept-encoding', ACCEPT_ENCODING, ...headers], body, isAscii: this.#isAscii },
       this,
     )
   }
@@ -393,7 +394,7 @@ export async function fetchAnswer(url: string, options: FetchOptions = {}): Prom
 function refusePlainHttp(url: URL, rule: 'any' | 'loopback' | 'never'): void {
   if (url.protocol === 'https:' || rule === 'any') return
   const host = bareHost(url.hostname)
-  if (rule === 'loopback' && (host === 'localhost' || host === '::1' || host.startsWith('127.'))) return
+  if (rule === 'loopback' && (host === 'localhost' || addressKind(host) === 'loopback')) return
   throw new WireError('refused', `http://${url.host} is not encrypted: only https can be used here`, { sent: false })
 }
 

@@ -149,6 +149,11 @@ export function rpcError(
     .end(JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error }))
 }
 
+/** 202, as notifications and answers are taken. */
+export function accept(response: ServerResponse): void {
+  response.writeHead(202).end()
+}
+
 export function openStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
 }

@@ -3,6 +3,7 @@ import { verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../src/protocol.ts'
 import {
+  accept,
   CLIENTS,
   connect,
   event,
@@ -20,7 +21,7 @@ import {
 
 const PAGE =
   '<!doctype html><html><head><title>Corp\u0007 Sign-in</title><script>evil()</script></head><body><form>Password</form></body></html>'
-const WRONG_ANSWERS: Readonly<Record<string, readonly [status: number, type?: string, body?: string]>> = {
+const WRONG_ANSWERS: Readonly<Record<string, readonly [status: number, type: string | undefined, body: string]>> = {
   login: [200, 'text/html; charset=utf-8', PAGE],
   text: [200, 'text/plain', 'a\u202e'.repeat(50_000)],
   none: [200, undefined, 'nothing'],
@@ -65,10 +66,10 @@ for (const client of CLIENTS)
       await using server = await startHttp(
         legacy(async (message, response) => {
           if (message.method === undefined) {
-            response.writeHead(202).end()
-            return answers.push(message)
+            answers.push(message)
+            return accept(response)
           }
-          if (message.method !== 'tools/call') return response.writeHead(202).end()
+          if (message.method !== 'tools/call') return accept(response)
           openStream(response)
           const name = message.params?.name
           response.write(
@@ -151,7 +152,7 @@ for (const client of CLIENTS)
     verifies('wire.102', async () => {
       await using server = await startHttp(
         legacy((message, response) => {
-          if (message.method === 'notifications/cancelled') return response.writeHead(202).end()
+          if (message.method === 'notifications/cancelled') return accept(response)
           if (message.params?.name !== 'hang') json(response, message, textResult('on'))
         }),
       )
@@ -245,7 +246,7 @@ for (const client of CLIENTS)
     test('an idle timeout is put off by progress, and drops the exchange', async () => {
       await using server = await startHttp(
         legacy(async (message, response) => {
-          if (message.method === 'notifications/cancelled') return response.writeHead(202).end()
+          if (message.method === 'notifications/cancelled') return accept(response)
           openStream(response)
           const progressToken = message.params?._meta?.['progressToken']
           for (let progress = 0; progress < Number(message.params?.arguments?.['steps']); progress++) {
