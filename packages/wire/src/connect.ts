@@ -71,8 +71,10 @@ async function attempt(options: SessionOptions, platform: Platform, budget: Budg
   } catch (cause) {
     const error = startFailure(cause as Error, opened.channel, budget)
     const died = isClosed(error) && shake.probe === 'open' && !isAborted(options.signal)
+    quote(error, opened.channel)
     if (!died) tellFailing(options, error)
     await opened.channel.close()
+    quote(error, opened.channel)
     return { kind: died ? 'died-of-the-question' : 'failed', error }
   }
 }
@@ -143,14 +145,20 @@ function shakeHands(shake: Handshake, { era = 'auto', remembered }: SessionOptio
 
 /** Says what the limit was a limit of, and quotes the process. */
 function startFailure(cause: Error, channel: Channel, { totalMs }: Budget): Error {
-  if (!(cause instanceof WireError) || cause.code !== 'timed-out') return cause
+  if (!(cause instanceof WireError) || cause.code === 'cancelled' || cause.code === 'closed') return cause
+  const isLate = cause.code === 'timed-out'
   const line = channel.lastStderrLine
-  const quoted = line === undefined ? '' : ` (last stderr line: ${line})`
-  return new WireError('timed-out', `The server did not start within ${totalMs} ms${quoted}`, {
-    limit: 'startup',
-    ...(channel.stderrTail === undefined ? {} : { stderrTail: channel.stderrTail }),
+  const message = isLate ? `The server did not start within ${totalMs} ms` : cause.message
+  return new WireError(cause.code, line === undefined ? message : `${message} (last stderr line: ${line})`, {
+    ...cause.details,
+    ...(isLate ? { limit: 'startup' } : {}),
     cause,
   })
+}
+
+/** The last words of a process may come while it is being ended. */
+function quote(error: Error, { stderrTail }: Channel): void {
+  if (error instanceof WireError && stderrTail !== undefined) error.details.stderrTail = stderrTail
 }
 
 function tellFailing({ onFailing }: SessionOptions, error: Error): void {

@@ -9,7 +9,6 @@ import type { Platform } from './platform.ts'
 export const LEASE_VARIABLE = 'CONVOKE_LEASE'
 export const LEASE_FILE: RegExp = /^host-\d+-[0-9a-f]{32}\.json$/
 export const LEASE_FILE_BYTES_MAX: number = 256 * 1024
-const COMMAND_CHARS_MAX = 256
 const CHILDREN_MAX = 1_024
 
 /** What a lease file holds. */
@@ -69,7 +68,7 @@ export class LeaseBook {
       started: (pid) => {
         if (pid === undefined || !this.#children.has(value)) return
         const startedAt = this.#platform.processes.facts(pid)?.startedAt ?? ''
-        this.#children.set(value, { lease: value, pid, startedAt, command: command.slice(0, COMMAND_CHARS_MAX) })
+        this.#children.set(value, { lease: value, pid, startedAt, command })
         void this.#save()
       },
       ended: () => {

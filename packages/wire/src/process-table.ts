@@ -1,6 +1,7 @@
 // What the operating system says about running processes: enough to tell a leftover of ours from a stranger with the same number.
 import type * as ChildProcess from 'node:child_process'
 import type * as Fs from 'node:fs'
+import { cleanText } from './clean-text.ts'
 
 export interface ProcessFacts {
   pid: number
@@ -20,9 +21,11 @@ export interface ProcessTable {
   all(): readonly ProcessFacts[]
   /** The value of a variable in the environment that a process was started with; undefined if absent or unreadable. */
   variable(pid: number, name: string): string | undefined
-  /** True: `variable` works here. */
+  /** Every process whose environment has the variable. */
+  carrying(name: string): readonly { pid: number; value: string }[]
+  /** True: environments can be read here. */
   readonly readsEnvironments: boolean
-  /** The command line, for people; cut to 256 characters. */
+  /** The program and what it runs, for people; not its other arguments, which may hold secrets. At most 256 characters. */
   command(pid: number): string
   /** Two process numbers can be compared only if they come from the same place: this boot of this machine, this process namespace. */
   place(): string
@@ -34,6 +37,8 @@ const PS_OUTPUT_BYTES_MAX = 8 * 1024 * 1024
 
 const fs = (): typeof Fs => process.getBuiltinModule('node:fs') as typeof Fs
 
+const page = Buffer.allocUnsafeSlow(16 * 1024)
+
 function readProc(path: string): Buffer | undefined {
   try {
     const file = fs().openSync(path, 'r')
@@ -41,13 +46,12 @@ function readProc(path: string): Buffer | undefined {
       // The size of these files is always said to be 0, so `readFile` would guess; a bounded loop reads what there is.
       const parts: Buffer[] = []
       for (let length = 0; length < ENVIRONMENT_BYTES_MAX; ) {
-        const part = Buffer.allocUnsafe(16 * 1024)
-        const count = fs().readSync(file, part, 0, part.length, null)
+        const count = fs().readSync(file, page, 0, page.length, null)
         if (count === 0) break
-        parts.push(part.subarray(0, count))
+        parts.push(Buffer.from(page.subarray(0, count)))
         length += count
       }
-      return Buffer.concat(parts)
+      return parts.length === 1 ? parts[0] : Buffer.concat(parts)
     } finally {
       fs().closeSync(file)
     }
@@ -70,6 +74,19 @@ export function parseStat(pid: number, stat: string): ProcessFacts | undefined {
   }
 }
 
+/** `node server.js`, `npx some-package`; neither flags nor values. */
+export function shownCommand([program = '', first]: readonly string[]): string {
+  const shown = first === undefined || first === '' || /^-|=|:\/\//.test(first) ? program : `${program} ${first}`
+  return cleanText(shown).slice(0, COMMAND_CHARS_MAX)
+}
+
+function pids(): number[] {
+  return fs()
+    .readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+}
+
 const linuxTable: ProcessTable = {
   readsEnvironments: true,
   facts(pid) {
@@ -78,23 +95,32 @@ const linuxTable: ProcessTable = {
   },
   all() {
     const found: ProcessFacts[] = []
-    for (const name of fs().readdirSync('/proc')) {
-      const facts = /^\d+$/.test(name) ? this.facts(Number(name)) : undefined
+    for (const pid of pids()) {
+      const facts = this.facts(pid)
       if (facts !== undefined) found.push(facts)
     }
     return found
   },
+  carrying(name) {
+    const found: { pid: number; value: string }[] = []
+    for (const pid of pids()) {
+      const value = this.variable(pid, name)
+      if (value !== undefined) found.push({ pid, value })
+    }
+    return found
+  },
   variable(pid, name) {
-    const environment = readProc(`/proc/${pid}/environ`)?.toString('latin1')
+    const environment = readProc(`/proc/${pid}/environ`)
     if (environment === undefined) return undefined
-    const start = environment.startsWith(`${name}=`) ? 0 : environment.indexOf(`\0${name}=`) + 1
-    if (start === 0 && !environment.startsWith(`${name}=`)) return undefined
-    const end = environment.indexOf('\0', start)
-    return environment.slice(start + name.length + 1, end === -1 ? undefined : end)
+    const beginning = `${name}=`
+    let at = environment.indexOf(beginning)
+    while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(beginning, at + 1)
+    if (at === -1) return undefined
+    const end = environment.indexOf(0, at)
+    return environment.toString('latin1', at + beginning.length, end === -1 ? undefined : end)
   },
   command(pid) {
-    const line = readProc(`/proc/${pid}/cmdline`)?.toString('utf8') ?? ''
-    return line.split('\0').join(' ').trim().slice(0, COMMAND_CHARS_MAX)
+    return shownCommand((readProc(`/proc/${pid}/cmdline`)?.toString('utf8') ?? '').split('\0'))
   },
   place() {
     const boot = readProc('/proc/sys/kernel/random/boot_id')?.toString('latin1').trim() ?? ''
@@ -117,7 +143,7 @@ export function parsePsLine(line: string): (ProcessFacts & { command: string }) 
     groupId: Number(groupId),
     startedAt: startedAt.replace(/\s+/g, ' '),
     zombie: state.startsWith('Z'),
-    command: command.slice(0, COMMAND_CHARS_MAX),
+    command: shownCommand(command.split(' ')),
   }
 }
 
@@ -127,6 +153,7 @@ export const psTable: ProcessTable = {
   facts: (pid) => ps(['-p', String(pid)])[0],
   all: () => ps(['-A']),
   variable: () => undefined,
+  carrying: () => [],
   command: (pid) => ps(['-p', String(pid)])[0]?.command ?? '',
   place: () => '',
 }
@@ -151,6 +178,7 @@ const noTable: ProcessTable = {
   facts: () => undefined,
   all: () => [],
   variable: () => undefined,
+  carrying: () => [],
   command: () => '',
   place: () => '',
 }

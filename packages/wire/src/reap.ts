@@ -102,12 +102,12 @@ function carrying(
   all: readonly ProcessFacts[],
   { processes }: Platform,
 ): ProcessFacts[] {
-  if (!processes.readsEnvironments) return []
   const hosts = new Set(records.map(({ host }) => host))
-  return all.filter(({ pid }) => {
-    const lease = processes.variable(pid, LEASE_VARIABLE)
-    return lease !== undefined && hosts.has(lease.slice(0, lease.indexOf('-')))
-  })
+  const carriers = processes
+    .carrying(LEASE_VARIABLE)
+    .filter(({ value }) => hosts.has(value.slice(0, value.indexOf('-'))))
+  const pids = new Set(carriers.map(({ pid }) => pid))
+  return all.filter(({ pid }) => pids.has(pid))
 }
 
 /** A host can itself be a leftover of a dead one; it must not end itself or whoever waits for it. */

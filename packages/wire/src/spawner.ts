@@ -5,9 +5,9 @@ import { childEnvironment } from './environment.ts'
 import { WireError } from './errors.ts'
 import { LEASE_VARIABLE, type Lease, leaseBook } from './leases.ts'
 import type { ChildProcessPort, Platform, TimerHandle } from './platform.ts'
-import type { ProcessFacts } from './process-table.ts'
+import { type ProcessFacts, shownCommand } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
-import { becomesTrue, STEP_MS, terminateAll } from './terminate.ts'
+import { becomesTrue, STEP_MS } from './terminate.ts'
 
 export interface ProcessSpec {
   command: string
@@ -39,7 +39,7 @@ const guards = new WeakMap<Platform, ExitGuard>()
  * @throws {WireError} `spawn-failed`, with the reason in words; nothing is left running then.
  */
 export async function spawnProcess(platform: Platform, spec: ProcessSpec): Promise<SpawnedProcess> {
-  const lease = await leaseBook(platform, spec.leaseDirectory).open([spec.command, ...(spec.args ?? [])].join(' '))
+  const lease = await leaseBook(platform, spec.leaseDirectory).open(shownCommand([spec.command, ...(spec.args ?? [])]))
   let child: ChildProcessPort
   try {
     child = platform.spawn({
@@ -144,20 +144,26 @@ export class SpawnedProcess {
     }
     if (!this.#hasExited) {
       this.#tell()
-      if (!(await this.#exitsWithin(STEP_MS))) this.#platform.kill(this.pid, 'SIGKILL', 'group')
+      if (!(await this.#exitsWithin(STEP_MS))) this.kill()
     }
     await this.gone
   }
 
-  /** For the last moment of the host: no waiting. */
+  /** The last step, for everything that belongs to it: also what the host does in its last moment. */
   kill(): void {
-    this.#platform.kill(this.pid, 'SIGKILL', 'group')
-    for (const { pid } of this.#carriers()) this.#platform.kill(pid, 'SIGKILL', 'process')
+    this.#signal('SIGKILL')
   }
 
   #tell(): void {
     this.#toldAtMs = this.#platform.now()
-    this.#platform.kill(this.pid, 'SIGTERM', 'group')
+    this.#signal('SIGTERM')
+  }
+
+  /** To its group, and to whoever has left it. */
+  #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+    if (!this.#groupIsGone()) this.#platform.kill(this.pid, signal, 'group')
+    for (const { pid, groupId } of this.#carriers())
+      if (groupId !== this.pid) this.#platform.kill(pid, signal, 'process')
   }
 
   #exitsWithin(ms: number): Promise<boolean> {
@@ -183,14 +189,13 @@ export class SpawnedProcess {
     const platform = this.#platform
     platform.clearTimer(this.#quietTimer)
     const isGone = (): boolean => this.#groupIsGone() && this.#carriers().length === 0
-    if (!isGone()) {
-      await becomesTrue(platform, this.#askedAtMs + STEP_MS - platform.now(), isGone)
-      if (this.#toldAtMs === undefined && !this.#groupIsGone()) this.#tell()
-      const rest = terminateAll(platform, this.#carriers())
-      const toldAtMs = this.#toldAtMs ?? platform.now()
-      if (!(await becomesTrue(platform, toldAtMs + STEP_MS - platform.now(), () => this.#groupIsGone())))
-        platform.kill(this.pid, 'SIGKILL', 'group')
-      await rest
+    const goneBy = (atMs: number): Promise<boolean> => becomesTrue(platform, atMs - platform.now(), isGone)
+    if (!(await goneBy(this.#askedAtMs + STEP_MS))) {
+      if (this.#toldAtMs === undefined) this.#tell()
+      if (!(await goneBy((this.#toldAtMs ?? platform.now()) + STEP_MS))) {
+        this.kill()
+        await goneBy(platform.now() + STEP_MS / 2)
+      }
     }
     for (const stream of [this.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()
     guardOf(platform).delete(this)
@@ -201,6 +206,7 @@ export class SpawnedProcess {
   #groupIsGone(): boolean {
     const { os, processes } = this.#platform
     if (os === 'win32' || !this.#platform.kill(this.pid, 0, 'group')) return true
+    if (!this.#hasExited) return false
     const members = processes.all().filter(({ groupId }) => groupId === this.pid)
     return members.length > 0 && members.every(({ zombie }) => zombie)
   }
@@ -208,11 +214,29 @@ export class SpawnedProcess {
   /** Everybody who carries the lease of this process, in whatever group and session. */
   #carriers(): ProcessFacts[] {
     const { processes } = this.#platform
-    if (!processes.readsEnvironments) return []
-    return processes
-      .all()
-      .filter(({ pid, zombie }) => !zombie && processes.variable(pid, LEASE_VARIABLE) === this.#lease.value)
+    return carriersOf(this.#platform, this.#lease.value)
+      .map((pid) => processes.facts(pid))
+      .filter((facts) => facts !== undefined && !facts.zombie) as ProcessFacts[]
   }
+}
+
+/** A dozen servers that are closed together look once. */
+const LOOK_KEPT_MS = 5
+const looks = new WeakMap<Platform, { atMs: number; pids: Map<string, number[]> }>()
+
+function carriersOf(platform: Platform, lease: string): readonly number[] {
+  if (!platform.processes.readsEnvironments) return []
+  let look = looks.get(platform)
+  if (look === undefined || platform.now() - look.atMs > LOOK_KEPT_MS) {
+    const pids = new Map<string, number[]>()
+    for (const { pid, value } of platform.processes.carrying(LEASE_VARIABLE)) {
+      const known = pids.get(value)
+      if (known === undefined) pids.set(value, [pid])
+      else known.push(pid)
+    }
+    looks.set(platform, (look = { atMs: platform.now(), pids }))
+  }
+  return look.pids.get(lease) ?? []
 }
 
 class ExitGuard {

@@ -10,6 +10,7 @@ export type Step =
   | { text: string }
   | { line: string; times: number }
   | { before: string; pad: number; after: string }
+  | { repeat: string; times: number }
   | { stderr: string }
   | { waitMs: number }
   | { exit: number }
