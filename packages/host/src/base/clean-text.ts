@@ -11,10 +11,10 @@ const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}/u
 /** Scripts that are written with ZWJ and ZWNJ. */
 const JOINING =
   /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mandaic}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Script=Javanese}\p{Script=Balinese}\p{Script=Hebrew}]|\p{Mark}/u
-/** The three flags that are written with tag characters, whole: England, Scotland, Wales. */
+/** What follows the black flag in the three flags that are written with tag characters: England, Scotland, Wales. */
 const TAG_FLAGS =
-  /^\u{1f3f4}(?:\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f})/u
-const TAG_FLAG_UNITS = 14
+  /^\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}/u
+const TAG_FLAG_UNITS = 12
 
 /** What was taken out of one text. */
 export interface CleanedText {
@@ -28,24 +28,22 @@ export function needsCleaning(text: string): boolean {
   return SUSPICIOUS.test(text)
 }
 
-/** `text` without what cannot be seen. CR LF and a lone CR become LF. */
+/** `text` without what cannot be seen. CR LF and a lone CR become LF. Cleaning what is clean changes nothing. */
 export function cleanText(text: string): CleanedText {
   if (!SUSPICIOUS.test(text)) return { text, removed: [] }
+  const whole = text.replace(/\r\n?/g, '\n')
   const removed = new Set<string>()
-  let flagEnd = 0
-  const clean = text.replace(/\r\n?/g, '\n').replace(SUSPICIOUS_ALL, (found, index: number, whole: string) => {
-    if (index < flagEnd) return found
-    if (found >= '\u{e0000}' && whole.slice(index - 2, index) === '\u{1f3f4}') {
-      if (TAG_FLAGS.test(whole.slice(index - 2, index + TAG_FLAG_UNITS))) {
-        flagEnd = index + TAG_FLAG_UNITS - 2
-        return found
-      }
-    }
-    if (isNeeded(found, whole, index)) return found
-    removed.add(`U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`)
-    return found === '\u2028' || found === '\u2029' ? '\n' : ''
-  })
-  return { text: clean, removed: [...removed].slice(0, 16) }
+  let clean = ''
+  let done = 0
+  for (const { 0: found, index } of whole.matchAll(SUSPICIOUS_ALL)) {
+    if (index < done) continue // inside a flag that was taken whole
+    clean += whole.slice(done, index)
+    const kept = keptPart(found, { text: whole, index, before: lastCharacter(clean) })
+    clean += kept
+    done = index + Math.max(kept.length, found.length)
+    if (kept === '' || kept === '\n') removed.add(codePointName(found))
+  }
+  return { text: clean + whole.slice(done), removed: [...removed].slice(0, 16) }
 }
 
 /** One line for a terminal or a message: cleaned, white space joined, cut. */
@@ -55,6 +53,13 @@ export function cleanLine(text: string, charsMax = 300): string {
     .text.replace(/\s+/g, ' ')
     .trim()
   return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1)}…`
+}
+
+interface Place {
+  readonly text: string
+  readonly index: number
+  /** The last character that was kept. */
+  readonly before: string
 }
 
 interface Neighbours {
@@ -76,11 +81,21 @@ const NEEDED: readonly (readonly [number, number, (around: Neighbours) => boolea
   [0x115f, 0x1160, ({ before, after }) => /[\u1100-\u11ff]/u.test(before + after)],
 ]
 
-function isNeeded(found: string, text: string, index: number): boolean {
+/** What stays of a suspicious character: nothing, itself, a line feed, or the whole flag that it is in. */
+function keptPart(found: string, { text, index, before }: Place): string {
+  if (found === '\u2028' || found === '\u2029') return '\n'
+  if (before === '\u{1f3f4}') {
+    const flag = TAG_FLAGS.exec(text.slice(index, index + TAG_FLAG_UNITS))
+    if (flag !== null) return flag[0]
+  }
   const code = found.codePointAt(0) ?? 0
   const rule = NEEDED.find(([first, last]) => code >= first && code <= last)?.[2]
-  if (rule === undefined) return false
-  return rule({ before: characterBefore(text, index), after: characterAfter(text, index + found.length), text })
+  const after = characterAfter(text, index + found.length)
+  return rule?.({ before, after, text }) === true ? found : ''
+}
+
+function codePointName(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 const joinsEmoji = (character: string): boolean =>
@@ -89,11 +104,10 @@ const isJoining = (character: string): boolean => JOINING.test(character) && !is
 const isVisible = (character: string): boolean => /\S/u.test(character) && !SUSPICIOUS.test(character)
 const isDefaultIgnorable = (character: string): boolean => /^\p{Default_Ignorable_Code_Point}$/u.test(character)
 
-function characterBefore(text: string, index: number): string {
-  if (index === 0) return ''
-  const low = text.charCodeAt(index - 1)
-  const isPair = low >= 0xdc00 && low <= 0xdfff && index > 1
-  return text.slice(isPair ? index - 2 : index - 1, index)
+function lastCharacter(text: string): string {
+  const low = text.charCodeAt(text.length - 1)
+  const isPair = low >= 0xdc00 && low <= 0xdfff && text.length > 1
+  return text.slice(isPair ? -2 : -1)
 }
 
 function characterAfter(text: string, index: number): string {

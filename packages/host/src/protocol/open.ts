@@ -71,23 +71,10 @@ async function connect(options: OpenOptions, resolved: ResolvedTarget): Promise<
   const { definition, settings, budget } = options
   const { memory, platform } = settings
   const remembered = await memory.recall(definition)
-  const attempt = (verdict: EraVerdict | undefined): Promise<Session> =>
-    Session.connect(sessionOptions(options, resolved, verdict))
-  if (definition.transport.kind === 'stdio') {
-    // The wire asks a new process for its era, and starts it once more only if the question killed it.
-    return attempt(remembered).catch((error: unknown) => {
-      if (remembered !== undefined && contradictsMemory(error, options)) memory.forget(definition)
-      throw error
-    })
-  }
-  const retry = { server: definition.name, platform, endsAtMs: platform.now() + budget.leftMs, signal: budget.signal }
-  try {
-    return await retryHttp(() => attempt(remembered), retry)
-  } catch (error) {
-    if (remembered === undefined || !contradictsMemory(error, options)) throw error
-    memory.forget(definition)
-    return retryHttp(() => attempt(undefined), retry)
-  }
+  const attempt = (): Promise<Session> => Session.connect(sessionOptions(options, resolved, remembered))
+  if (definition.transport.kind === 'stdio') return attempt()
+  const endsAtMs = platform.now() + budget.leftMs
+  return retryHttp(attempt, { server: definition.name, platform, endsAtMs, signal: budget.signal })
 }
 
 /** Did the server answer as one does that is asked in the wrong era? Silence and refused credentials say nothing about that. */
@@ -105,7 +92,6 @@ function sessionOptions(
   remembered: EraVerdict | undefined,
 ): SessionOptions {
   const { definition, settings, budget, introduction } = options
-  const mayStartAgain = target.kind === 'stdio' && remembered === undefined
   return {
     target,
     platform: settings.platform,
@@ -123,10 +109,10 @@ function sessionOptions(
       options.onNoise(text)
     },
     onFailing: (error) => {
-      const failure = nameFailure(error, options)
-      // A process that died of the question for its era is started once more: not a failure yet.
-      if (target.kind === 'http' || (mayStartAgain && failure.code === 'CONNECTION_LOST')) return
-      options.onFailing(failure)
+      // The wire asks again on the same connection where it can; the next start begins without the memory.
+      if (remembered !== undefined && contradictsMemory(error, options)) settings.memory.forget(definition)
+      // Over HTTP it may be tried again, and nothing of it takes long to end.
+      if (target.kind === 'stdio') options.onFailing(nameFailure(error, options))
     },
   }
 }

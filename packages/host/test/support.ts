@@ -1,0 +1,88 @@
+// What the tests of this package share: definitions of real servers, and waiting for what a host tells.
+import {
+  createHost,
+  defineServer,
+  type Host,
+  type HostEvent,
+  type HostOptions,
+  type ServerDefinition,
+  type ServerStatus,
+} from '@convoke/host'
+import { type Launch, type StdioScript, scriptedStdio } from '@convoke/testkit'
+
+/** A definition of a server that is started from a launch description. */
+export function stdio(
+  name: string,
+  { command, args, env = {} }: Launch,
+  more: Partial<ServerDefinition> = {},
+): ServerDefinition {
+  return defineServer({ name, transport: { kind: 'stdio', command, args, env, envVars: [] }, ...more })
+}
+
+/** A scripted server as a definition. */
+export function scripted(
+  name: string,
+  script: StdioScript = {},
+  more: Partial<ServerDefinition> = {},
+): ServerDefinition {
+  return stdio(name, scriptedStdio(script), more)
+}
+
+/** A definition of a server behind a URL. */
+export function http(
+  name: string,
+  url: string,
+  more: Partial<ServerDefinition> = {},
+  transport: object = {},
+): ServerDefinition {
+  return defineServer({ name, transport: { kind: 'http', url, headers: {}, envHeaders: {}, ...transport }, ...more })
+}
+
+/** A host with everything it told. */
+export async function hostOf(
+  definitions: readonly ServerDefinition[],
+  options: Omit<HostOptions, 'definitions'> = {},
+): Promise<{ host: Host; events: HostEvent[] }> {
+  const events: HostEvent[] = []
+  const host = await createHost({ ...options, definitions })
+  host.subscribe((event) => events.push(event))
+  return { host, events }
+}
+
+/** Resolves with the first event that fits, already told ones included only if the listener was there. Bounded by the test's own limit. */
+export function eventOf<Kind extends HostEvent['kind']>(
+  host: Host,
+  kind: Kind,
+  fits: (event: Extract<HostEvent, { kind: Kind }>) => boolean = () => true,
+): Promise<Extract<HostEvent, { kind: Kind }>> {
+  return new Promise((resolve) => {
+    const stop = host.subscribe((event) => {
+      if (event.kind !== kind || !fits(event as Extract<HostEvent, { kind: Kind }>)) return
+      stop()
+      resolve(event as Extract<HostEvent, { kind: Kind }>)
+    })
+  })
+}
+
+/** Resolves when the server is in the state, now or later. */
+export async function stateOf(host: Host, server: string, state: ServerStatus['state']): Promise<ServerStatus> {
+  const now = statusOf(host, server)
+  if (now.state === state) return now
+  return (await eventOf(host, 'server.state-changed', ({ status }) => status.name === server && status.state === state))
+    .status
+}
+
+export function statusOf(host: Host, server: string): ServerStatus {
+  const status = host.statuses.find(({ name }) => name === server)
+  if (status === undefined) throw new Error(`no server "${server}"`)
+  return status
+}
+
+export function isAlive(pid: number | undefined): boolean {
+  if (pid === undefined) return false
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

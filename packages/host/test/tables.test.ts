@@ -1,0 +1,521 @@
+// The pure files of the host, as tables: one row per rule, whole values compared.
+import { verifies } from '@convoke/testkit'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { HostError } from '../src/base/index.ts'
+import {
+  CALM,
+  DEBOUNCE_MS,
+  decideRefresh,
+  type RefreshEvent,
+  type RefreshState,
+  STORM_PAUSE_MS,
+  STORM_REFRESHES_MAX,
+  STORM_WINDOW_MS,
+} from '../src/catalog/decide.ts'
+import { toolFilter } from '../src/catalog/filter.ts'
+import { isVisibleToModel } from '../src/catalog/visibility.ts'
+import { defineServer } from '../src/config/index.ts'
+import { classifyFailure, type FailureFacts } from '../src/connection/classify.ts'
+import {
+  type ConnectionEvent,
+  type ConnectionState,
+  retryDelayMs,
+  STABLE_AFTER_MS,
+  type Transition,
+  transition,
+} from '../src/connection/state.ts'
+import { packageRunnerOf } from '../src/protocol/package-runner.ts'
+import { classifyCall } from '../src/set/classify.ts'
+import type { DesiredConnection } from '../src/set/desired.ts'
+import type { ObservedConnection } from '../src/set/observe.ts'
+import { mayProduce } from '../src/set/offers.ts'
+import { type ConnectionPlan, planConnection } from '../src/set/plan.ts'
+
+const why = { code: 'SERVER_EXITED', message: 'gone' } as const
+const stateOf = (state: Partial<ConnectionState> & Pick<ConnectionState, 'kind'>): ConnectionState =>
+  ({
+    sinceAtMs: 1_000,
+    reason: why,
+    failuresBefore: 0,
+    failures: 1,
+    retryAtMs: 5_000,
+    ...state,
+  }) as unknown as ConnectionState
+const outline = ({ state, effects }: Transition): object => ({
+  kind: state.kind,
+  effects,
+  ...('retryAtMs' in state && state.kind === 'failed' ? { retryAtMs: state.retryAtMs, failures: state.failures } : {}),
+})
+
+interface Row {
+  it: string
+  from: ConnectionState
+  event: ConnectionEvent
+  to: object
+}
+const nothing = (kind: ConnectionState['kind']): object => ({ kind, effects: [] })
+
+const rows: Row[] = [
+  {
+    it: 'a sleeping server starts when it is needed',
+    from: stateOf({ kind: 'dormant' }),
+    event: { kind: 'needed', atMs: 2_000 },
+    to: { kind: 'starting', effects: ['begin-attempt', 'report'] },
+  },
+  {
+    it: 'a cancelled start may be begun again',
+    from: stateOf({ kind: 'cancelled' }),
+    event: { kind: 'needed', atMs: 2_000 },
+    to: { kind: 'starting', effects: ['begin-attempt', 'report'] },
+  },
+  {
+    it: 'a failed server is not started before its time',
+    from: { kind: 'failed', sinceAtMs: 1_000, reason: why, failures: 1, retryAtMs: 2_000 },
+    event: { kind: 'needed', atMs: 1_999 },
+    to: { kind: 'failed', effects: [], retryAtMs: 2_000, failures: 1 },
+  },
+  {
+    it: 'a failed server is started when its time has come',
+    from: { kind: 'failed', sinceAtMs: 1_000, reason: why, failures: 1, retryAtMs: 2_000 },
+    event: { kind: 'needed', atMs: 2_000 },
+    to: { kind: 'starting', effects: ['begin-attempt', 'report'] },
+  },
+  {
+    it: 'a server that needs a person is not started by being needed',
+    from: stateOf({ kind: 'needs-auth' }),
+    event: { kind: 'needed', atMs: 9_000 },
+    to: nothing('needs-auth'),
+  },
+  {
+    it: 'a disabled server is never started',
+    from: stateOf({ kind: 'disabled' }),
+    event: { kind: 'needed', atMs: 9_000 },
+    to: nothing('disabled'),
+  },
+  {
+    it: 'a start is begun once',
+    from: stateOf({ kind: 'starting' }),
+    event: { kind: 'needed', atMs: 9_000 },
+    to: nothing('starting'),
+  },
+  {
+    it: 'a package runner may be installing',
+    from: stateOf({ kind: 'starting' }),
+    event: { kind: 'installing' },
+    to: { kind: 'installing', effects: ['report'] },
+  },
+  {
+    it: 'what has said something is installed',
+    from: stateOf({ kind: 'installing' }),
+    event: { kind: 'installed' },
+    to: { kind: 'starting', effects: ['report'] },
+  },
+  {
+    it: 'a start that opened is ready',
+    from: stateOf({ kind: 'installing' }),
+    event: { kind: 'opened', atMs: 3_000 },
+    to: { kind: 'ready', effects: ['report'] },
+  },
+  {
+    it: 'the first failure pauses for a second',
+    from: stateOf({ kind: 'starting' }),
+    event: { kind: 'open-failed', atMs: 3_000, as: 'failed', reason: why },
+    to: { kind: 'failed', effects: ['end-attempt', 'report'], retryAtMs: 4_000, failures: 1 },
+  },
+  {
+    it: 'the third failure in a row pauses for four seconds',
+    from: { kind: 'starting', sinceAtMs: 1_000, reason: why, failuresBefore: 2 },
+    event: { kind: 'open-failed', atMs: 3_000, as: 'failed', reason: why },
+    to: { kind: 'failed', effects: ['end-attempt', 'report'], retryAtMs: 7_000, failures: 3 },
+  },
+  {
+    it: 'refused credentials wait for a person',
+    from: stateOf({ kind: 'starting' }),
+    event: { kind: 'open-failed', atMs: 3_000, as: 'needs-auth', reason: why },
+    to: { kind: 'needs-auth', effects: ['end-attempt', 'report'] },
+  },
+  {
+    it: 'a crash soon after the start counts as a failure',
+    from: { kind: 'ready', sinceAtMs: 1_000, failuresBefore: 1 },
+    event: { kind: 'lost', atMs: 1_000 + STABLE_AFTER_MS - 1, as: 'failed', reason: why },
+    to: {
+      kind: 'failed',
+      effects: ['end-attempt', 'report'],
+      retryAtMs: 1_000 + STABLE_AFTER_MS - 1 + 2_000,
+      failures: 2,
+    },
+  },
+  {
+    it: 'a crash after a long life may be repaired at once',
+    from: { kind: 'ready', sinceAtMs: 1_000, failuresBefore: 7 },
+    event: { kind: 'lost', atMs: 1_000 + STABLE_AFTER_MS, as: 'failed', reason: why },
+    to: { kind: 'failed', effects: ['end-attempt', 'report'], retryAtMs: 1_000 + STABLE_AFTER_MS, failures: 0 },
+  },
+  {
+    it: 'a loss that comes after a failure says nothing new',
+    from: stateOf({ kind: 'failed' }),
+    event: { kind: 'lost', atMs: 3_000, as: 'failed', reason: why },
+    to: { kind: 'failed', effects: [], retryAtMs: 5_000, failures: 1 },
+  },
+  {
+    it: 'a start can be cancelled',
+    from: stateOf({ kind: 'installing' }),
+    event: { kind: 'cancel', atMs: 3_000, reason: why },
+    to: { kind: 'cancelled', effects: ['end-attempt', 'report'] },
+  },
+  {
+    it: 'a ready server is not cancelled',
+    from: stateOf({ kind: 'ready' }),
+    event: { kind: 'cancel', atMs: 3_000, reason: why },
+    to: nothing('ready'),
+  },
+  {
+    it: 'an opening that comes too late opens nothing',
+    from: stateOf({ kind: 'cancelled' }),
+    event: { kind: 'opened', atMs: 3_000 },
+    to: nothing('cancelled'),
+  },
+  {
+    it: 'a release closes',
+    from: stateOf({ kind: 'ready' }),
+    event: { kind: 'release', atMs: 3_000 },
+    to: { kind: 'closed', effects: ['end-attempt'] },
+  },
+]
+
+const RUNNING: ReadonlySet<string> = new Set(['starting', 'installing', 'ready'])
+
+/** How many attempts are open after these effects; never more than one. */
+function openAfter(open: number, { effects }: Transition): number {
+  let after = open
+  for (const effect of effects) {
+    if (effect === 'end-attempt') after = 0
+    if (effect === 'begin-attempt') after += 1
+    expect(after).toBeLessThanOrEqual(1)
+  }
+  return after
+}
+
+describe('the life of a connection', () => {
+  test.each(rows)('$it', ({ from, event, to }) => {
+    expect(outline(transition(from, event))).toEqual(to)
+  })
+
+  verifies('connection.026', () => {
+    const atMs = fc.integer({ min: 0, max: 100_000 })
+    const event: fc.Arbitrary<ConnectionEvent> = fc.oneof(
+      fc.record({ kind: fc.constantFrom('needed' as const, 'opened' as const, 'release' as const), atMs }),
+      fc.record({ kind: fc.constantFrom('installing' as const, 'installed' as const) }),
+      fc.record({ kind: fc.constant('cancel' as const), atMs, reason: fc.constant(why) }),
+      fc.record({
+        kind: fc.constantFrom('open-failed' as const, 'lost' as const),
+        atMs,
+        as: fc.constantFrom('failed' as const, 'needs-auth' as const, 'needs-input' as const),
+        reason: fc.constant(why),
+      }),
+    )
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        let state: ConnectionState = stateOf({ kind: 'dormant' })
+        let open = 0
+        for (const one of events) {
+          const next = transition(state, one)
+          if (state.kind === 'closed') expect(next).toEqual({ state, effects: [] })
+          open = openAfter(open, next)
+          state = next.state
+          expect(open).toBe(RUNNING.has(state.kind) ? 1 : 0)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('pauses double from one second to thirty', () => {
+    expect([0, 1, 2, 3, 4, 5, 6, 7, 99].map(retryDelayMs)).toEqual([
+      0, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000,
+    ])
+  })
+})
+
+describe('what a failure says', () => {
+  const facts: FailureFacts = {
+    server: 'github',
+    transport: 'stdio',
+    target: 'gh-mcp',
+    credentials: 'none',
+    stderrTail: '',
+    secrets: [],
+  }
+  const say = (error: HostError, more: Partial<FailureFacts> = {}): object =>
+    classifyFailure(error, { ...facts, ...more })
+
+  test('a process that ended is told apart from a lost connection, with its last useful words', () => {
+    const stderrTail = 'starting\nTypeError: no token\n    at main (x.js:1)\n\nNode.js v24.0.0\n'
+    expect(say(new HostError('CONNECTION_LOST', 'x', { details: { exitCode: 3 } }), { stderrTail })).toEqual({
+      as: 'failed',
+      reason: {
+        code: 'SERVER_EXITED',
+        message: 'Server "github" ended with code 3 (last stderr line: TypeError: no token)',
+      },
+    })
+    expect(say(new HostError('CONNECTION_LOST', 'Server "github": reset'))).toEqual({
+      as: 'failed',
+      reason: { code: 'CONNECTION_LOST', message: 'Server "github": reset' },
+    })
+  })
+
+  test('credentials that are missing and credentials that were refused have different ways out', () => {
+    const refused = new HostError('AUTH_REQUIRED', 'Server "github": HTTP 401')
+    expect(say(refused)).toEqual({
+      as: 'needs-auth',
+      reason: { code: 'AUTH_REQUIRED', message: 'Server "github": HTTP 401. Run: convoke login github' },
+    })
+    expect(say(refused, { credentials: 'configured' })).toEqual({
+      as: 'needs-auth',
+      reason: {
+        code: 'AUTH_REQUIRED',
+        message: 'Server "github": HTTP 401. The configured credentials were not accepted',
+      },
+    })
+  })
+
+  test('a missing variable needs input, and a secret in the last words is redacted', () => {
+    expect(say(new HostError('VARIABLE_MISSING', 'needs X'))).toEqual({
+      as: 'needs-input',
+      reason: { code: 'VARIABLE_MISSING', message: 'needs X' },
+    })
+    expect(
+      say(new HostError('STARTUP_TIMEOUT', 'late'), {
+        stderrTail: 'using hunter2hunter2',
+        secrets: ['hunter2hunter2'],
+      }),
+    ).toEqual({
+      as: 'failed',
+      reason: {
+        code: 'STARTUP_TIMEOUT',
+        message: 'late (last stderr line: using [redacted]). A longer startupTimeoutMs gives it more time',
+      },
+    })
+  })
+})
+
+describe('how a call ended', () => {
+  const facts = { what: 's/t', idleTimeoutMs: 100, totalTimeoutMs: 900 }
+  const end = (code: HostError['code'], details = {}): string => {
+    const { kind, error } = classifyCall(new HostError(code, 'm', { details }), facts)
+    return `${kind} ${error.code}`
+  }
+
+  test('whoever may have acted is never said not to have', () => {
+    expect(end('CONNECTION_LOST', { sent: true })).toBe('unknown OUTCOME_UNKNOWN')
+    expect(end('CONNECTION_LOST', { sent: false })).toBe('failed CONNECTION_LOST')
+    expect(end('CANCELLED')).toBe('cancelled CANCELLED')
+    expect(end('CALL_TIMEOUT')).toBe('failed CALL_TIMEOUT')
+    expect(end('CALL_TOTAL_TIMEOUT')).toBe('failed CALL_TOTAL_TIMEOUT')
+    expect(end('SERVER_ERROR')).toBe('failed SERVER_ERROR')
+  })
+
+  test('messages name the tool and the limit', () => {
+    expect(classifyCall(new HostError('CALL_TIMEOUT', 'm'), facts).error.message).toBe(
+      's/t neither answered nor reported progress for 100 ms (toolTimeoutMs) and was cancelled',
+    )
+  })
+})
+
+describe('what a generation does with a connection', () => {
+  const definition = defineServer({
+    name: 's',
+    transport: { kind: 'stdio', command: 'x', args: [], env: {}, envVars: [] },
+  })
+  const wanted: DesiredConnection = {
+    definition,
+    identity: { configKey: 'c1', credentials: null },
+    start: 'wanted',
+  }
+  const ready: ObservedConnection = { identity: wanted.identity, phase: 'ready' }
+  const plan = (
+    previous: Partial<ObservedConnection> | undefined,
+    desired: Partial<DesiredConnection> = {},
+    reconnect: readonly string[] = [],
+  ): ConnectionPlan =>
+    planConnection(previous && { ...ready, ...previous }, { ...wanted, ...desired }, { reconnect: new Set(reconnect) })
+
+  test.each([
+    ['starts what is new', plan(undefined), { kind: 'start', because: 'no-previous' }],
+    [
+      'waits for what is only wanted on demand',
+      plan(undefined, { start: 'on-demand' }),
+      { kind: 'defer', because: 'on-demand' },
+    ],
+    ['keeps what is unchanged', plan({}), { kind: 'reuse', because: 'unchanged' }],
+    ['keeps a start that is under way', plan({ phase: 'starting' }), { kind: 'reuse', because: 'unchanged' }],
+    ['keeps a failed one with its pause', plan({ phase: 'failed' }), { kind: 'reuse', because: 'unchanged' }],
+    ['keeps one that waits for a person', plan({ phase: 'held' }), { kind: 'reuse', because: 'unchanged' }],
+    [
+      'keeps a sleeping one asleep',
+      plan({ phase: 'dormant' }, { start: 'on-demand' }),
+      { kind: 'reuse', because: 'unchanged' },
+    ],
+    [
+      'replaces one whose configuration changed',
+      plan({ identity: { configKey: 'c2', credentials: null } }),
+      { kind: 'start', because: 'config-changed' },
+    ],
+    [
+      'replaces one that speaks as somebody else',
+      plan({ identity: { configKey: 'c1', credentials: 'bob' } }),
+      { kind: 'start', because: 'credentials-changed' },
+    ],
+    ['replaces one that is over', plan({ phase: 'over' }), { kind: 'start', because: 'not-healthy' }],
+    ['starts anew what is asked for', plan({}, {}, ['s']), { kind: 'start', because: 'reconnect-asked' }],
+    ['leaves the others alone', plan({}, {}, ['other']), { kind: 'reuse', because: 'unchanged' }],
+    [
+      'starts a sleeping one that is asked for',
+      plan({ phase: 'dormant' }, { start: 'on-demand' }, ['s']),
+      { kind: 'start', because: 'reconnect-asked' },
+    ],
+    [
+      'never starts what its entry forbids',
+      plan({}, { start: 'never' }, ['s']),
+      { kind: 'hold', because: 'config-problem' },
+    ],
+    [
+      'never starts what is disabled',
+      plan(undefined, { start: 'never', definition: { ...definition, enabled: false } }),
+      { kind: 'hold', because: 'disabled' },
+    ],
+  ] as const)('%s', (_, made, expected) => {
+    expect(made).toEqual(expected)
+  })
+})
+
+describe('when to ask for a changed list', () => {
+  const state = (more: Partial<RefreshState>): RefreshState => ({ ...CALM, ...more })
+  const decide = (from: RefreshState, kind: RefreshEvent['kind'], nowMs: number): object =>
+    decideRefresh(from, { kind, nowMs })
+
+  test('one notice waits for the others', () => {
+    expect(decide(CALM, 'noticed', 0)).toEqual({
+      state: state({ isWanted: true }),
+      action: { kind: 'ring-in', ms: DEBOUNCE_MS },
+    })
+    expect(decide(state({ isWanted: true }), 'noticed', 10)).toEqual({
+      state: state({ isWanted: true }),
+      action: { kind: 'wait' },
+    })
+  })
+
+  test('a notice while asking is asked for once more afterwards', () => {
+    const running = state({ isRunning: true, begunAtMs: [0] })
+    expect(decide(running, 'noticed', 5)).toEqual({ state: { ...running, isWanted: true }, action: { kind: 'wait' } })
+    expect(decide({ ...running, isWanted: true }, 'done', 9)).toEqual({
+      state: { ...running, isWanted: true, isRunning: false },
+      action: { kind: 'ring-in', ms: DEBOUNCE_MS },
+    })
+    expect(decide(running, 'done', 9)).toEqual({ state: { ...running, isRunning: false }, action: { kind: 'wait' } })
+  })
+
+  test('a timer that rings for nothing asks nothing', () => {
+    expect(decide(CALM, 'due', 5)).toEqual({ state: CALM, action: { kind: 'wait' } })
+    const running = state({ isRunning: true, isWanted: true })
+    expect(decide(running, 'due', 5)).toEqual({ state: running, action: { kind: 'wait' } })
+  })
+
+  test('asking is noted, and old askings are forgotten', () => {
+    expect(decide(state({ isWanted: true, begunAtMs: [0, 50_000] }), 'due', STORM_WINDOW_MS)).toEqual({
+      state: state({ isRunning: true, begunAtMs: [50_000, STORM_WINDOW_MS] }),
+      action: { kind: 'refresh' },
+    })
+  })
+
+  test('too many askings within the window are a storm, and the pause holds', () => {
+    const begunAtMs = Array.from({ length: STORM_REFRESHES_MAX }, (_, index) => index * 1_000)
+    const broken = decideRefresh(state({ isWanted: true, begunAtMs }), { kind: 'due', nowMs: 20_000 })
+    expect(broken).toEqual({
+      state: state({ isWanted: true, pausedUntilMs: 20_000 + STORM_PAUSE_MS }),
+      action: { kind: 'pause', ms: STORM_PAUSE_MS, refreshes: STORM_REFRESHES_MAX },
+    })
+    expect(decide(broken.state, 'due', 30_000)).toEqual({
+      state: broken.state,
+      action: { kind: 'ring-in', ms: STORM_PAUSE_MS - 10_000 },
+    })
+    expect(decide(state({ pausedUntilMs: 50_000 }), 'noticed', 40_000)).toEqual({
+      state: state({ isWanted: true, pausedUntilMs: 50_000 }),
+      action: { kind: 'ring-in', ms: 10_000 },
+    })
+    expect(decide(broken.state, 'due', 20_000 + STORM_PAUSE_MS)).toEqual({
+      state: state({ isRunning: true, begunAtMs: [20_000 + STORM_PAUSE_MS] }),
+      action: { kind: 'refresh' },
+    })
+  })
+})
+
+describe('what may be seen and called', () => {
+  verifies('catalog.010', () => {
+    const allowed = (policy: object): string[] => ['a', 'b', 'a*'].filter(toolFilter(policy))
+    expect(allowed({})).toEqual(['a', 'b', 'a*'])
+    expect(allowed({ allow: ['a'] })).toEqual(['a'])
+    expect(allowed({ deny: ['a'] })).toEqual(['b', 'a*'])
+    expect(allowed({ allow: ['a', 'b'], deny: ['a'] })).toEqual(['b'])
+    expect(allowed({ allow: [] })).toEqual([])
+    expect(allowed({ deny: [] })).toEqual(['a', 'b', 'a*'])
+    // No patterns: a star is a star.
+    expect(allowed({ allow: ['a*'] })).toEqual(['a*'])
+  })
+
+  test.each([
+    ['absent', undefined, true],
+    ['an empty list', [], false],
+    ['only apps', ['app'], false],
+    ['models', ['model'], true],
+    ['models among others', ['app', 'model'], true],
+    ['a text instead of a list', 'app', true],
+    ['null', null, true],
+  ])('visibility: %s', (_, visibility, visible) => {
+    expect(isVisibleToModel({ name: 't', _meta: { ui: visibility === undefined ? {} : { visibility } } })).toBe(visible)
+  })
+})
+
+describe('commands that may install first', () => {
+  test.each([
+    ['npx', ['-y', 'pkg'], 'npx'],
+    ['/usr/bin/npx', [], 'npx'],
+    ['C:\\node\\npx.cmd', ['pkg'], 'npx'],
+    ['uvx', ['pkg'], 'uvx'],
+    ['bunx', ['pkg'], 'bunx'],
+    ['pnpm', ['dlx', 'pkg'], 'pnpm dlx'],
+    ['pnpm', ['--silent', 'dlx', 'pkg'], 'pnpm dlx'],
+    ['pnpm', ['run', 'dlx'], undefined],
+    ['npm', ['exec', 'pkg'], 'npm exec'],
+    ['node', ['npx'], undefined],
+    ['my-npx', ['pkg'], undefined],
+    ['constructor', [], undefined],
+  ])('%s %j', (command, args, runner) => {
+    expect(packageRunnerOf(command, args)).toBe(runner)
+  })
+})
+
+describe('which template may have made a URI', () => {
+  test.each([
+    ['file:///{path}', 'file:///a/b', true],
+    ['file:///{path}', 'http://a', false],
+    ['db://{table}/schema', 'db://users/schema', true],
+    ['db://{table}/schema', 'db://users/rows', false],
+    ['db://{table}/schema', 'db:///schema', false],
+    ['{+anything}', 'file:///a', false],
+    ['fixed://x', 'fixed://x', true],
+    ['fixed://x', 'fixed://y', false],
+    ['broken://}{', 'broken://a', false],
+  ])('%s and %s', (template, uri, fits) => {
+    expect(mayProduce(template, uri)).toBe(fits)
+  })
+
+  verifies('security.137', () => {
+    const template = `x://${'{a}'.repeat(20_000)}y`
+    const uri = `x://${'a'.repeat(8_000)}z`
+    const beganAtMs = performance.now()
+    for (let round = 0; round < 100; round++) expect(mayProduce(template, uri)).toBe(false)
+    expect(performance.now() - beganAtMs).toBeLessThan(1_000)
+  })
+})
