@@ -1,5 +1,6 @@
 // Opens connections to one origin: name, address rule, TCP, proxy tunnel, TLS, all within one time limit. Both HTTP clients use it, so the rules
 // and the messages are the same. Modules of Node are loaded when the first connection is opened.
+import type * as Crypto from 'node:crypto'
 import type * as Dns from 'node:dns'
 import type * as Http from 'node:http'
 import type * as Net from 'node:net'
@@ -239,11 +240,15 @@ function checkedLookup(rule: AddressRule): Net.LookupFunction {
 
 function secureContext(ca: string | undefined): Tls.SecureContext {
   const tls = process.getBuiltinModule('node:tls') as typeof Tls
+  if (ca === undefined) return tls.createSecureContext({ minVersion: 'TLSv1.2' })
+  // Node takes anything, and trusts nothing more then.
+  const { X509Certificate } = process.getBuiltinModule('node:crypto') as typeof Crypto
   try {
-    return tls.createSecureContext({
-      minVersion: 'TLSv1.2',
-      ...(ca === undefined ? {} : { ca: [...tls.getCACertificates('default'), ca] }),
-    })
+    const blocks = ca.match(/-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g) ?? [
+      '',
+    ]
+    for (const block of blocks) new X509Certificate(block)
+    return tls.createSecureContext({ minVersion: 'TLSv1.2', ca: [...tls.getCACertificates('default'), ...blocks] })
   } catch (cause) {
     throw new WireError('refused', 'The "ca" of this server holds no certificate in PEM form', { cause, sent: false })
   }

@@ -112,4 +112,32 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A57',
   },
+  {
+    id: 'wire.150',
+    text: 'a server with a certificate of a private authority is reached with "ca", and without it the message says so',
+    milestone: 1,
+  },
+  {
+    id: 'wire.151',
+    text: 'the proxies of the environment are used: a tunnel for https, whole URLs for http, their password for the proxy alone',
+    milestone: 1,
+    source: 'RFC 9110 9.3.6, RFC 9112 3.2.2',
+  },
+  {
+    id: 'wire.152',
+    text: 'a proxy that refuses, is gone or cannot be used is named, and its password is never shown',
+    milestone: 1,
+    source: 'A49',
+  },
+  {
+    id: 'wire.153',
+    text: 'NO_PROXY and the proxy variables mean what they mean elsewhere',
+    milestone: 1,
+  },
+  {
+    id: 'security.035',
+    text: 'certificates are checked whatever the environment says: authority, name and date',
+    milestone: 1,
+    source: 'A57',
+  },
 ]
