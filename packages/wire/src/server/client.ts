@@ -10,7 +10,12 @@ export interface Client {
   readonly info: JsonObject
   /** The name of the token it showed; `local` where none is needed. */
   readonly principal: string
-  /** Sends a message that no request of the client asked for. False: a modern client, or nowhere to send it. */
+  /** What `logging/setLevel` said last; modern clients say it with each request. */
+  readonly logLevel: string | undefined
+  /**
+   * Sends a message that no request of the client asked for. Log messages are held to the level that it wants. False: a modern client, or nowhere
+   * to send it.
+   */
   notify(method: string, params: JsonObject): boolean
   /** Asks outside of any call; rejects where that is impossible. @throws {WireError} */
   ask(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject>

@@ -8,7 +8,7 @@ import type { EndpointLimits } from './limits.ts'
 import { isRequestId, type RequestId } from './message.ts'
 import type { Questions } from './questions.ts'
 import { type FramedReply, frame, notificationText, type Reply } from './reply.ts'
-import { CACHEABLE_METHODS, INPUT_METHODS, isLoggable, LOG_LEVEL_KEY } from './rules.ts'
+import { CACHEABLE_METHODS, IN_BAND_METHODS, INPUT_METHODS, isLoggable, LOG_LEVEL_KEY } from './rules.ts'
 
 /** Where the messages of one request go. */
 export interface Outlet {
@@ -282,7 +282,11 @@ export class Exchange {
   }
 
   #framed(reply: Reply): FramedReply {
-    const context = { era: this.client.era, cacheable: CACHEABLE_METHODS.has(this.method) }
+    const context = {
+      era: this.client.era,
+      cacheable: CACHEABLE_METHODS.has(this.method),
+      ownMethod: !IN_BAND_METHODS.has(this.method),
+    }
     try {
       return frame(this.#id, reply, context)
     } catch (error) {

@@ -8,7 +8,7 @@ import type { EndpointLimits } from './limits.ts'
 import type { RequestId } from './message.ts'
 import { Questions } from './questions.ts'
 import { notificationText } from './reply.ts'
-import { LOG_LEVELS, PRIMING_VERSION } from './rules.ts'
+import { isLoggable, LOG_LEVELS, PRIMING_VERSION } from './rules.ts'
 
 /** How a session sends what belongs to no request. A question needs somebody who reads now; a notification may wait. */
 export type StandingSend = (text: string, kind: 'notification' | 'question') => boolean
@@ -50,6 +50,7 @@ export class LegacyClient implements Client, LegacySide {
   }
 
   notify(method: string, params: JsonObject): boolean {
+    if (method === 'notifications/message' && !isLoggable(params['level'], this.logLevel)) return false
     return !this.#closed && this.#send(notificationText(method, params), 'notification')
   }
 

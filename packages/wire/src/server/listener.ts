@@ -82,10 +82,13 @@ export class Listener {
   #wants(method: string, params: JsonObject): boolean {
     const flag = FLAG_OF.get(method)
     if (flag !== undefined) return this.#granted?.[flag] === true
-    return (
-      method === 'notifications/resources/updated' &&
-      this.#granted?.resourceSubscriptions?.includes(String(params['uri'])) === true
-    )
+    return method === 'notifications/resources/updated' && this.#watches(String(params['uri']))
+  }
+
+  /** A server may name a part of what is watched. */
+  #watches(uri: string): boolean {
+    const watched = this.#granted?.resourceSubscriptions ?? []
+    return watched.some((one) => uri === one || (uri.startsWith(one) && uri[one.length] === '/'))
   }
 
   #tagged(params: JsonObject): JsonObject {

@@ -10,6 +10,7 @@ export class ModernClient implements Client {
   readonly capabilities: JsonObject
   readonly info: JsonObject
   readonly principal: string
+  readonly logLevel: undefined
 
   constructor({ version, capabilities, clientInfo }: Envelope, principal: string) {
     this.version = version

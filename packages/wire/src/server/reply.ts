@@ -23,11 +23,13 @@ export interface FrameContext {
   readonly era: 'legacy' | 'modern'
   /** A modern result of this method carries caching hints. */
   readonly cacheable: boolean
+  /** Modern: "method not found" is about this method, not about something deeper that a tool or prompt met. */
+  readonly ownMethod?: boolean
 }
 
 /** Results up to this size are parsed before they leave, which proves them well-formed; larger ones were walked by the reader that received them. */
 const PARSED_BYTES_MAX = 16 * 1024
-const EMPTY_OBJECT_BYTES = 2
+const CLOSE_OBJECT = 125
 const HINTS = '"ttlMs":0,"cacheScope":"private"'
 
 /** Puts the envelope around an answer. @throws {SyntaxError} for bytes that are no JSON. */
@@ -36,7 +38,7 @@ export function frame(id: RequestId, reply: Reply, context: FrameContext): Frame
   switch (reply.kind) {
     case 'error':
       return {
-        status: reply.status ?? statusOf(reply.error.code, context.era),
+        status: reply.status ?? statusOf(reply.error.code, context),
         head: `${start}"error":${JSON.stringify(reply.error)}}`,
       }
     case 'result':
@@ -55,8 +57,14 @@ function frameBytes(
 ): FramedReply {
   if (body.length <= PARSED_BYTES_MAX) JSON.parse(body.toString('utf8'))
   if (era === 'legacy' || typed) return { status: 200, head: `${start}"result":`, tail: body }
-  const members = `"resultType":"complete"${cacheable ? `,${HINTS}` : ''}${body.length > EMPTY_OBJECT_BYTES ? ',' : ''}`
+  const members = `"resultType":"complete"${cacheable ? `,${HINTS}` : ''}${hasMembers(body) ? ',' : ''}`
   return { status: 200, head: `${start}"result":{${members}`, tail: body.subarray(1) }
+}
+
+function hasMembers(body: Buffer): boolean {
+  let at = 1
+  while (at < body.length && (body[at] as number) <= 32) at++
+  return body[at] !== CLOSE_OBJECT
 }
 
 /** A modern result says of which type it is, and how long it may be kept. What it says already stays. */
@@ -68,9 +76,9 @@ function complete(result: JsonObject, { era, cacheable }: FrameContext): JsonObj
 }
 
 /** The HTTP status that goes with an error. In the legacy era errors are answers like others. */
-function statusOf(code: number, era: 'legacy' | 'modern'): number {
+function statusOf(code: number, { era, ownMethod = true }: FrameContext): number {
   if (era === 'legacy') return 200
-  if (code === METHOD_NOT_FOUND) return 404
+  if (code === METHOD_NOT_FOUND) return ownMethod ? 404 : 200
   return code === HEADER_MISMATCH || code === MISSING_CAPABILITY || code === UNSUPPORTED_VERSION ? 400 : 200
 }
 

@@ -77,3 +77,6 @@ export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
 
 /** Requests that may be answered with a request for input. */
 export const INPUT_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** Requests for one named thing: "method not found" in their answers is about something that the thing itself needed. */
+export const IN_BAND_METHODS: ReadonlySet<string> = new Set([...INPUT_METHODS, 'completion/complete'])
