@@ -1,6 +1,12 @@
-// The client under test for the suite's client scenarios: `node client.ts URL`, with the scenario in the environment.
-import { type JsonObject, Session, type Tool } from '@convoke/wire'
-import { memoryAuthorization } from './memory-authorization.ts'
+// The client under test for the suite's client scenarios: our host with one server, `node client.ts URL`, the scenario in the environment.
+import {
+  type Binding,
+  type CatalogTool,
+  createHost,
+  defineServer,
+  type JsonObject,
+  memoryAuthorization,
+} from '@convoke/host'
 
 interface ScenarioContext {
   readonly client_id?: string
@@ -8,24 +14,23 @@ interface ScenarioContext {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: JsonObject }[]
 }
 
+const SERVER = 'judge'
 const url = process.argv.at(-1) ?? ''
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
-const version = process.env['MCP_CONFORMANCE_PROTOCOL_VERSION']
 const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as ScenarioContext
+const { client_id: id, client_secret: secret } = context
 
-/** These mock servers are modern and have no `server/discover`. */
-const WITHOUT_DISCOVERY: ReadonlySet<string> = new Set([
-  'sep-2322-client-request-state',
-  'http-standard-headers',
-  'http-custom-headers',
-  'http-invalid-tool-headers',
-])
-
-function eraOf(): 'modern' | 'legacy' | 'auto' {
-  if (WITHOUT_DISCOVERY.has(scenario)) return 'modern'
-  const asks = scenario.startsWith('auth/') || scenario === 'request-metadata' || version === '2026-07-28'
-  return asks ? 'auto' : 'legacy'
-}
+const authorization = memoryAuthorization({
+  serverUrl: url,
+  redirectUrl: 'http://localhost:3000/callback',
+  clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
+  ...(id === undefined ? {} : { client: { id, ...(secret === undefined ? {} : { secret }) } }),
+  /** A browser whose person agrees at once. */
+  async openPage(page) {
+    const answer = await fetch(page, { redirect: 'manual' })
+    return new URL(answer.headers.get('location') ?? '', page).searchParams
+  },
+})
 
 /** What a person accepts who changes nothing in the form. */
 function acceptDefaults({ requestedSchema }: JsonObject): JsonObject {
@@ -37,47 +42,47 @@ function acceptDefaults({ requestedSchema }: JsonObject): JsonObject {
   return { action: 'accept', content: Object.fromEntries(given) }
 }
 
-function argumentsFor(name: string, tools: readonly Tool[]): JsonObject {
+function argumentsFor(name: string, tools: readonly CatalogTool[]): JsonObject {
   if (scenario === 'tools_call') return { a: 5, b: 3 }
   if (scenario.startsWith('http-invalid')) return { region: 'us-west1' }
   if (name !== 'json_schema_echo') return {}
-  return { schema: tools.find((other) => other.name === 'json_schema_2020_12_tool')?.inputSchema ?? {} }
+  return { schema: tools.find(({ rawName }) => rawName === 'json_schema_2020_12_tool')?.inputSchema ?? {} }
 }
 
-async function callAll(session: Session): Promise<void> {
-  const { items, rejected } = await session.list('tools', {})
-  for (const { name, reason } of rejected) process.stderr.write(`rejected ${name}: ${reason}\n`)
-  const calls = context.toolCalls ?? items.map(({ name }) => ({ name, arguments: argumentsFor(name, items) }))
+async function callAll(binding: Binding): Promise<void> {
+  for (const note of binding.notes) process.stderr.write(`${JSON.stringify(note)}\n`)
+  const calls =
+    context.toolCalls ??
+    binding.tools.map(({ rawName }) => ({ name: rawName, arguments: argumentsFor(rawName, binding.tools) }))
   for (const { name, arguments: args } of calls) {
-    try {
-      await session.callTool(name, args)
-    } catch (error) {
-      if (scenario.startsWith('auth/')) throw error
-      process.stderr.write(`${name}: ${String(error)}\n`)
-    }
+    const tool = binding.tools.find(({ rawName }) => rawName === name)
+    if (tool === undefined) throw new Error(`The scenario calls "${name}", which is not listed`)
+    const outcome = await binding.call(tool, args)
+    if (!('error' in outcome)) continue
+    if (scenario.startsWith('auth/')) throw outcome.error
+    process.stderr.write(`${name}: ${outcome.error.code} ${outcome.error.message}\n`)
   }
 }
 
-async function readFirst(session: Session): Promise<void> {
-  const [resource] = (await session.list('resources', {})).items
-  if (resource !== undefined) await session.request('resources/read', { uri: resource.uri })
-  const [prompt] = (await session.list('prompts', {})).items
-  if (prompt !== undefined) await session.request('prompts/get', { name: prompt.name, arguments: {} })
+async function readFirst(binding: Binding): Promise<void> {
+  const [resource] = (await binding.resources()).items
+  if (resource !== undefined) await binding.readResource(resource.uri)
+  const [prompt] = (await binding.prompts()).items
+  if (prompt !== undefined) await binding.getPrompt(prompt.name, {})
 }
 
-await using session = await Session.connect({
-  target: { kind: 'http', url, authorization: memoryAuthorization(url, context) },
-  era: eraOf(),
-  capabilities: { elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} },
+await using host = await createHost({
+  definitions: [defineServer({ name: SERVER, transport: { kind: 'http', url, headers: {}, envHeaders: {} } })],
+  authorization: () => authorization,
   handlers: {
-    'elicitation/create': async (params) => acceptDefaults(params),
-    'roots/list': async () => ({ roots: [] }),
-    'sampling/createMessage': async () => ({
-      model: 'none',
-      role: 'assistant',
-      content: { type: 'text', text: 'An answer' },
-    }),
+    elicit: async (params) => acceptDefaults(params),
+    roots: async () => ({ roots: [] }),
+    sample: async () => ({ model: 'none', role: 'assistant', content: { type: 'text', text: 'An answer' } }),
   },
 })
-await callAll(session)
-if (scenario === 'http-standard-headers') await readFirst(session)
+await host.whenSettled({ servers: [SERVER] })
+const [status] = host.statuses
+if (status?.state !== 'ready') throw new Error(`${status?.state}: ${status?.reason?.code} ${status?.reason?.message}`)
+await using binding = await host.bind()
+await callAll(binding)
+if (scenario === 'http-standard-headers') await readFirst(binding)

@@ -181,7 +181,7 @@ class ScriptedHttp {
         openStream(response)
         for (const line of lines) response.write(`: ${line}\n\n`)
       },
-      drop: () => response.socket?.destroy(),
+      drop: () => void response.socket?.destroy(), // no answer follows
       exit: (code) => this.onExit(code),
     }
   }

@@ -84,8 +84,12 @@ function refusesVersion(error: unknown): boolean {
 async function discover({ peer, options }: Handshake): Promise<Hello> {
   const result = await peer.request('server/discover', {}, options())
   const { supportedVersions, serverInfo, _meta: meta } = result
-  if (Array.isArray(supportedVersions) && !supportedVersions.includes(MODERN_VERSION))
-    throw new WireError('version-mismatch', `The server speaks ${supportedVersions.join(', ').slice(0, 256)}`)
+  // An answer without the list is none: some older servers answer anything that they do not know with an empty result.
+  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN_VERSION))
+    throw new WireError(
+      'version-mismatch',
+      `The server speaks ${String(supportedVersions ?? 'no version that it names').slice(0, 256)}`,
+    )
   const named = serverInfo ?? (isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined)
   return { era: 'modern', ...checkHello({ ...result, serverInfo: named }, MODERN_VERSION) }
 }

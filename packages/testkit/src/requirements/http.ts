@@ -140,4 +140,31 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A57',
   },
+  {
+    id: 'wire.160',
+    text: 'requests that were refused together wait for one renewal of the credentials, which hears every challenge of the server',
+    milestone: 1,
+    source: 'RFC 9110 11.6.1',
+  },
+  {
+    id: 'wire.161',
+    text: 'credentials are renewed at most three times for one request; then the caller gets the status and the challenge',
+    milestone: 1,
+  },
+  {
+    id: 'wire.162',
+    text: 'a GET stream that is refused for want of credentials is not asked for again until they were renewed',
+    milestone: 1,
+  },
+  {
+    id: 'wire.163',
+    text: 'headers of a helper are asked for once, again after a refusal, and sent again only if they changed',
+    milestone: 1,
+  },
+  {
+    id: 'security.036',
+    text: 'a server that repeats the secrets it was sent does not bring them into an error message',
+    milestone: 1,
+    source: 'A49',
+  },
 ]
