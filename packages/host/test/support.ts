@@ -1,10 +1,15 @@
 // What the tests of this package share: definitions of real servers, and waiting for what a host tells.
 import {
+  type Binding,
+  type CallOptions,
+  type CallOutcome,
+  type CatalogTool,
   createHost,
   defineServer,
   type Host,
   type HostEvent,
   type HostOptions,
+  type JsonObject,
   type ServerDefinition,
   type ServerStatus,
 } from '@convoke/host'
@@ -85,4 +90,42 @@ export function isAlive(pid: number | undefined): boolean {
   } catch {
     return false
   }
+}
+
+/** The tool that a text names. */
+export function toolOf(binding: Binding, text: string): CatalogTool {
+  const resolution = binding.resolveTool(text)
+  if (resolution.kind !== 'found') throw new Error(`${text}: ${resolution.kind}`)
+  return resolution.tool
+}
+
+/** Calls what a text names. */
+export function callTool(
+  binding: Binding,
+  text: string,
+  args: JsonObject = {},
+  options: CallOptions = {},
+): Promise<CallOutcome> {
+  return binding.call(toolOf(binding, text), args, options)
+}
+
+/** The first text of a result. */
+export function textIn(outcome: CallOutcome): string {
+  if (!('result' in outcome)) throw outcome.error
+  return String(outcome.result.content[0]?.['text'])
+}
+
+/** What the scripted server has seen. */
+export async function seenBy(binding: Binding, server: string): Promise<Seen> {
+  return JSON.parse(textIn(await callTool(binding, `${server}/seen`))) as Seen
+}
+
+/** The answer of the scripted tool `seen`. */
+export interface Seen {
+  readonly pid: number
+  readonly requests: readonly string[]
+  readonly cancelled: readonly unknown[]
+  readonly calls: Readonly<Record<string, number>>
+  readonly meta?: JsonObject
+  readonly lastInitialize?: { readonly capabilities: JsonObject; readonly clientInfo: JsonObject }
 }
