@@ -106,7 +106,7 @@ export class Credentials {
       throw new WireError('unauthorized', 'The headers of this server could not be made', { cause, sent: false })
     }
     const checked = checkProvided(given)
-    if (fingerprint(checked, false) === fingerprint(this.#provided, false)) return
+    if (this.#provided !== undefined && fingerprint(checked, false) === fingerprint(this.#provided, false)) return
     this.#provided = checked
     this.#generation++
   }
