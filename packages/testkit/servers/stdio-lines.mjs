@@ -2,7 +2,7 @@
 // A stdio server that writes exactly what its rules say, well-formed or not. The rules are the JSON in the last argument:
 //   { "tools/call NAME" | "METHOD" | "answer" | "start": [step, …] }; "stubborn" ignores the end of input and SIGTERM, "alive" only never ends by itself.
 // A step is a line (see `fill` for what is put in), or one of
-//   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr } · { waitMs } · { exit: code } · { signal } ·
+//   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr, times? } · { waitMs } · { exit: code } · { signal } ·
 //   { grandchild: "own-session" | "same-group" } · { close: "stdin" | "stdout" } · { stopReading: true }
 import { spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
@@ -45,7 +45,8 @@ const ACTS = {
   async repeat({ repeat, times }) {
     for (let left = times; left > 0; left -= 20_000) await write(repeat.repeat(Math.min(left, 20_000)))
   },
-  stderr: ({ stderr }) => new Promise((resolve) => process.stderr.write(stderr, () => resolve())),
+  stderr: ({ stderr, times = 1 }) =>
+    new Promise((resolve) => process.stderr.write(stderr.repeat(times), () => resolve())),
   waitMs: ({ waitMs }) => new Promise((resolve) => setTimeout(resolve, waitMs)),
   exit: ({ exit }) => process.exit(exit),
   signal: ({ signal }) => process.kill(process.pid, signal),

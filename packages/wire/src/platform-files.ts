@@ -98,12 +98,27 @@ export const nodeFiles: FilesPort = {
       throw error
     }
   },
-  async makeDirectory(path, mode = 0o700) {
-    await fs().promises.mkdir(path, { recursive: true, mode })
-  },
+  makeDirectory: (path, mode = 0o700) => makeDirectory(path, mode),
   async remove(path) {
     await fs().promises.rm(path, { force: true })
   },
+}
+
+/** Node's own recursive way never ends where a folder is missing that cannot be made, as below /proc. */
+async function makeDirectory(path: string, mode: number): Promise<void> {
+  const { promises } = fs()
+  try {
+    await promises.mkdir(path, { mode })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    const parent = (process.getBuiltinModule('node:path') as typeof Path).dirname(path)
+    if (code !== 'ENOENT' || parent === path) throw error
+    await makeDirectory(parent, mode)
+    await promises.mkdir(path, { mode }).catch((again: unknown) => {
+      if ((again as NodeJS.ErrnoException).code !== 'EEXIST') throw again
+    })
+  }
 }
 
 function tooBig(path: string, bytesMax: number): Error {

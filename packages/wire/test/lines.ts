@@ -11,7 +11,7 @@ export type Step =
   | { line: string; times: number }
   | { before: string; pad: number; after: string }
   | { repeat: string; times: number }
-  | { stderr: string }
+  | { stderr: string; times?: number }
   | { waitMs: number }
   | { exit: number }
   | { signal: string }
