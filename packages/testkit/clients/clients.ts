@@ -27,6 +27,24 @@ export interface ClientWorld {
 
 export type ClientRun = (world: ClientWorld, text: string) => Promise<ClientOutcome>
 
+/** How many of the expected tools were shown. Clients put prefixes of their own in front of names. */
+export function countSeen(expected: readonly string[], shown: readonly string[]): number {
+  const ends = (one: string, name: string): boolean =>
+    one === name || one.endsWith(`_${name}`) || one.endsWith(`/${name}`)
+  return expected.filter((name) => shown.some((one) => ends(one, name))).length
+}
+
+/** What is wrong with an outcome, or nothing: every tool was shown, and the text came back. */
+export function faultOf(
+  { toolNames, answer }: ClientOutcome,
+  expected: readonly string[],
+  text: string,
+): string | undefined {
+  const count = countSeen(expected, toolNames)
+  if (count !== expected.length) return `saw ${count} of ${expected.length} tools: ${toolNames.join(', ')}`
+  return answer.includes(text) ? undefined : `the echo answered ${answer.slice(0, 300)}`
+}
+
 /** The name under which the clients know the endpoint. */
 const SERVER = 'convoke'
 const PROMPT = 'Call the echo tool.'

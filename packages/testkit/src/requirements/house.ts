@@ -16,4 +16,14 @@ export const house: readonly Requirement[] = [
     text: 'One run of the bench measures the floor and its peers in fresh processes and keeps medians and ratios to the floor of the same round',
     milestone: 1,
   },
+  {
+    id: 'house.004',
+    text: 'A conformance score counts the scenarios of the suite’s own frozen lists, and one that checked nothing has not passed',
+    milestone: 1,
+  },
+  {
+    id: 'house.005',
+    text: 'A real client counts as passed only if it was shown every tool and its echo came back',
+    milestone: 1,
+  },
 ]

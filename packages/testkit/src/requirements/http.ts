@@ -167,4 +167,26 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A49',
   },
+  {
+    id: 'wire.120',
+    text: 'a legacy call whose stream broke is resumed from its last event, as late as the server asked, without being sent again',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Streamable HTTP, Resumability and Redelivery',
+  },
+  {
+    id: 'wire.121',
+    text: 'a stream that cannot be resumed fails its call as sent, after five attempts that brought nothing',
+    milestone: 1,
+  },
+  {
+    id: 'wire.122',
+    text: 'the stream of a legacy server is opened again after each drop, and its notifications go on',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Streamable HTTP, Listening for Messages from the Server',
+  },
+  {
+    id: 'wire.123',
+    text: 'a stream that fails is asked for later and later, and no more where asking again is useless',
+    milestone: 1,
+  },
 ]
