@@ -38,12 +38,15 @@ if (!isUsable(process.version)) {
  * folder in the shared temporary one, where somebody else could put code for us to run.
  */
 function keepCompiled() {
-  var env = process.env
-  var home = env.HOME || env.USERPROFILE
-  var cache = env.XDG_CACHE_HOME
-  if (process.platform === 'win32') cache = cache || env.LOCALAPPDATA
-  else if (process.platform === 'darwin') cache = cache || (home && home.concat('/Library/Caches'))
-  else cache = cache || (home && home.concat('/.cache'))
+  var cache = cacheFolder(process.env)
   if (!cache || !require('node:path').isAbsolute(cache)) return
   require('node:module').enableCompileCache(cache.concat('/convoke/compiled'))
+}
+
+function cacheFolder(env) {
+  var home = env.HOME || env.USERPROFILE
+  if (env.XDG_CACHE_HOME) return env.XDG_CACHE_HOME
+  if (process.platform === 'win32') return env.LOCALAPPDATA
+  if (!home) return undefined
+  return home.concat(process.platform === 'darwin' ? '/Library/Caches' : '/.cache')
 }

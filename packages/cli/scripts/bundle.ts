@@ -1,6 +1,7 @@
 // Makes the files that the command runs from. One file for everything that a short command needs: several files to find and to
 // compile cost a third of its time. What only a long-lived command or a rare moment needs is a file of its own.
 
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
@@ -23,10 +24,11 @@ const apart: Plugin = {
   },
 }
 
-await build({
-  entryPoints: { convoke: at('src/run.ts'), serve: at('src/commands/serve.ts'), prompts: at('src/prompts.ts') },
+const { outputFiles } = await build({
+  entryPoints: { convoke: at('src/main.ts'), serve: at('src/commands/serve.ts'), prompts: at('src/prompts.ts') },
   outdir: at('dist'),
   outExtension: { '.js': '.cjs' },
+  write: false,
   bundle: true,
   platform: 'node',
   target: 'node22',
@@ -41,3 +43,11 @@ await build({
   legalComments: 'eof',
   logLevel: 'warning',
 })
+
+// A command that starts while this runs sees the old file or the new one.
+await mkdir(at('dist'), { recursive: true })
+for (const { path, contents } of outputFiles) {
+  const temporary = `${path}.${process.pid}.tmp`
+  await writeFile(temporary, contents)
+  await rename(temporary, path)
+}

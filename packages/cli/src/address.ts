@@ -12,4 +12,9 @@ export function addressedServers(text: string, names: readonly string[]): readon
   return flat.length > 0 ? flat : undefined
 }
 
-const flatName = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '_')
+/** Does `text` spell this tool's flat name as it is before it is cut or told apart from others? */
+export function spellsFlatName(text: string, { server, rawName }: { server: string; rawName: string }): boolean {
+  return text === `${flatName(server)}__${flatName(rawName)}`
+}
+
+const flatName = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_')

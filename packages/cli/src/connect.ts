@@ -99,9 +99,12 @@ export async function openView(context: CommandContext): Promise<View> {
   }
 }
 
-/** Servers that are enabled and cannot answer now. */
+/** Servers that are wanted and cannot answer now: all but those that are ready, asleep, or switched off on purpose. */
 export function absentServers(statuses: readonly ServerStatus[]): readonly ServerStatus[] {
-  return statuses.filter(({ state }) => state !== 'ready' && state !== 'dormant' && state !== 'disabled')
+  return statuses.filter(({ state, reason }) => {
+    if (state === 'disabled') return reason?.code !== 'SERVER_DISABLED'
+    return state !== 'ready' && state !== 'dormant'
+  })
 }
 
 /** The error of a command that cannot go on without this server. */

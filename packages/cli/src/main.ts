@@ -1,74 +1,14 @@
-// Runs one command: options to context, outcome to exit code. Nothing below this file ends the process.
+// The entry: runs the command of this process, and ends it with its exit code once everything is written.
+import { runCommand } from './run-command.ts'
 
-import { HostError } from '@convoke/host'
-import { CommandError } from './command-error.ts'
-import { commandErrorOf } from './commands/host-errors.ts'
-import { type CommandContext, JSON_VERSION } from './context.ts'
-import { EXIT, type ExitCode } from './exit-codes.ts'
-import { runProgram } from './program.ts'
-import { styled, Terminal } from './terminal.ts'
-
-/** Runs the command of this process and gives its exit code. */
-export async function main(words: readonly string[]): Promise<ExitCode> {
-  const { stdin, stdout, stderr, env } = process
-  const ending = new AbortController()
-  const unlisten = listenForEnd(ending)
-  // A reader that has gone (`| head`) is no failure of ours; the command still ends in order.
-  for (const stream of [stdout, stderr]) stream.on('error', () => {})
-  const makeTerminal = (color: boolean): Terminal => new Terminal({ env, stdin, stdout, stderr, color })
-  let context: CommandContext | undefined
-  try {
-    return await runProgram(words, {
-      makeContext: ({ color, ...options }) => {
-        context = { options, terminal: makeTerminal(color), env, signal: ending.signal }
-        return context
-      },
-      writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => makeTerminal(false).notice(text.trimEnd()),
-    })
-  } catch (error) {
-    const terminal = context?.terminal ?? makeTerminal(true)
-    return tellError(error, terminal, { isJson: context?.options.json ?? false, command: words[0], ending })
-  } finally {
-    unlisten()
-  }
-}
-
-interface ErrorFacts {
-  readonly isJson: boolean
-  readonly command: string | undefined
-  readonly ending: AbortController
-}
-
-function tellError(error: unknown, terminal: Terminal, { isJson, command, ending }: ErrorFacts): ExitCode {
-  const known = ending.signal.aborted ? CANCELLED : asCommandError(error)
-  const { exitCode, code, message } = known
-  if (isJson && command === 'call') {
-    const outcome = exitCode === EXIT.unknownOutcome ? 'unknown' : 'failed'
-    terminal.json({ version: JSON_VERSION, outcome, content: [], error: { code, message } })
-  } else if (isJson) terminal.json({ version: JSON_VERSION, error: { code, message } })
-  terminal.notice(styled('red', 'error: '), message)
-  return exitCode
-}
-
-const CANCELLED = new CommandError(EXIT.cancelled, 'CANCELLED', 'cancelled')
-
-function asCommandError(error: unknown): CommandError {
-  if (error instanceof CommandError) return error
-  if (HostError.is(error)) return commandErrorOf(error)
-  const message = error instanceof Error ? error.message : String(error)
-  return new CommandError(EXIT.failed, 'INTERNAL', `This is a fault of convoke itself: ${message}`)
-}
-
-/** The first signal ends the command in order, the second one at once. */
-function listenForEnd(ending: AbortController): () => void {
-  const onSignal = (): void => {
-    if (ending.signal.aborted) process.exit(EXIT.cancelled)
-    ending.abort(CANCELLED)
-  }
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.on(signal, onSignal)
-  return () => {
-    for (const signal of signals) process.off(signal, onSignal)
-  }
-}
+runCommand(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code
+    // Nothing of ours is left running, and what a dependency forgot must not keep the shell waiting.
+    process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
+  },
+  (error: unknown) => {
+    process.stderr.write(`convoke: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(7)
+  },
+)

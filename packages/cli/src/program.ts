@@ -253,6 +253,7 @@ function addServe(program: Command, run: RunCommand): void {
     .option('--stdio', 'speak over stdin and stdout in place of HTTP')
     .option('--token-env <name>', 'the variable that holds the bearer token clients must send')
     .option('--require-token', 'demand a token on loopback, too; one is made up unless --token-env names it')
+    .addOption(new Option('--token <token>').hideHelp())
     .option('--transparent <server>', 'serve this one server alone, with its own names')
     .addHelpText('after', SERVE_HELP)
     .action(async (options: ServeCommandOptions, command: Command) => {

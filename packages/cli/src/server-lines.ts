@@ -25,9 +25,10 @@ export function stateText(state: ServerState): Piece {
   return styled(STYLES[state], state)
 }
 
-/** Tells, on stderr, which servers are not in a listing and why. */
+/** Tells, on stderr, which servers are not in a listing and why. Faults of the configuration have been told before. */
 export function tellAbsent(terminal: Terminal, absent: readonly ServerStatus[]): void {
   for (const status of absent) {
+    if (status.reason?.code === 'CONFIG_PROBLEM') continue
     terminal.notice(
       styled('yellow', 'not available: '),
       cleanLine(status.name),
@@ -41,9 +42,8 @@ export function tellAbsent(terminal: Terminal, absent: readonly ServerStatus[]):
 
 /** The reason of a state, behind a colon. */
 export function reasonOf({ reason, state, nextRetryAtMs }: ServerStatus): readonly Piece[] {
-  if (reason === undefined) {
-    return state === 'starting' || state === 'installing' ? [': still starting; wait longer with --wait MS'] : []
-  }
+  if (state === 'starting' || state === 'installing') return [': still not ready; wait longer with --wait MS']
+  if (reason === undefined) return []
   const inMs = nextRetryAtMs === undefined ? 0 : nextRetryAtMs - Date.now()
   const retry = inMs > 0 ? styled('dim', ` (tried again in ${Math.ceil(inMs / 1000)} s)`) : ''
   return [': ', cleanLine(reason.message, REASON_CHARS_MAX), retry]

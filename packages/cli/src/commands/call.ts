@@ -3,12 +3,13 @@ import {
   type CallOutcome,
   type CatalogTool,
   cleanLine,
+  closestNames,
   type Host,
   type JsonObject,
   type ServerStatus,
   type ToolResolution,
 } from '@convoke/host'
-import { addressedServers } from '../address.ts'
+import { addressedServers, spellsFlatName } from '../address.ts'
 import { readArguments, readJsonObject } from '../call-arguments.ts'
 import { CommandError, usageError } from '../command-error.ts'
 import { readConfiguration } from '../configuration.ts'
@@ -42,6 +43,8 @@ export async function runCall(
   const all = await readConfiguration(context, [])
   const names = all.definitions.map((definition) => definition.name)
   const servers = addressedServers(address, names) ?? names
+  if (address.includes('/') && !servers.some((name) => address.startsWith(`${name}/`)))
+    throw unknownServer(address, names)
   const own = all.problems.filter(({ server }) => server !== undefined && servers.includes(server))
   for (const { severity, message } of servers.length === 1 ? own : []) {
     if (severity === 'warning') context.terminal.notice(styled('yellow', 'warning: '), message)
@@ -55,7 +58,7 @@ export async function runCall(
   await using host = await openHost(context, all, { servers, handlers: { elicit } })
   await settle(context, host, servers)
   await using binding = await host.bind({ signal: context.signal })
-  const tool = requireTool(binding.resolveTool(address), { address, host, names })
+  const tool = requireTool(binding.resolveTool(address), { address, host, binding })
   const args = given.kind === 'json' ? given.value : readArguments(given.words, tool.inputSchema)
   const outcome = await callWithProgress(context, binding, tool, { args, timeoutMs: callOptions.timeout })
   return tellOutcome(context, outcome, tool)
@@ -79,46 +82,65 @@ async function readGiven(words: readonly string[], { args }: CallCommandOptions,
 interface ResolutionFacts {
   readonly address: string
   readonly host: Host
-  readonly names: readonly string[]
+  readonly binding: Binding
 }
 
-function requireTool(resolution: ToolResolution, { address, host, names }: ResolutionFacts): CatalogTool {
+function requireTool(resolution: ToolResolution, { address, host, binding }: ResolutionFacts): CatalogTool {
   switch (resolution.kind) {
     case 'found':
       return resolution.tool
-    case 'ambiguous': {
-      const options = resolution.tools.map(({ server, rawName }) => `${server}/${rawName}`)
-      throw usageError(`${JSON.stringify(address)} is ambiguous: ${options.join(', ')}. Name the server.`)
-    }
-    case 'server-not-ready': {
-      const status = resolution.status ?? host.statuses.find(({ name }) => name === resolution.server)
-      throw notReady(address, status)
-    }
+    case 'ambiguous':
+      throw ambiguous(address, resolution.tools)
+    case 'server-not-ready':
+      throw notReady(address, resolution.status ?? host.statuses.find(({ name }) => name === resolution.server))
     case 'unknown-server':
     case 'unknown-tool': {
-      const isServer = resolution.kind === 'unknown-server'
-      const what = isServer
-        ? `There is no server or tool ${JSON.stringify(address)}.`
-        : unknownTool(address, resolution.server)
-      throw new CommandError(
-        EXIT.usage,
-        isServer ? 'SERVER_UNKNOWN' : 'TOOL_UNKNOWN',
-        what + nearText(resolution.near, names),
-      )
+      // Two servers whose cleaned names are equal have longer flat names; the short one may mean either.
+      const spelled = binding.tools.filter((tool) => spellsFlatName(address, tool))
+      const [only] = spelled
+      if (only !== undefined && spelled.length === 1) return only
+      if (spelled.length > 1) throw ambiguous(address, spelled)
+      throw unknownTool(address, resolution.server, nearAddresses(resolution.near, binding.tools))
     }
   }
 }
 
-function unknownTool(address: string, server: string | undefined): string {
-  return server === undefined
-    ? `There is no tool ${JSON.stringify(address)}.`
-    : `Server ${JSON.stringify(server)} has no tool ${JSON.stringify(address.slice(server.length + 1) || address)}.`
+function ambiguous(address: string, tools: readonly CatalogTool[]): CommandError {
+  const options = tools.map(({ server, rawName }) => JSON.stringify(`${server}/${rawName}`))
+  return usageError(`${JSON.stringify(address)} is ambiguous: it could be ${options.join(' or ')}.`)
 }
 
-function nearText(near: readonly string[], names: readonly string[]): string {
-  if (near.length > 0) return ` Did you mean ${near.map((name) => JSON.stringify(name)).join(' or ')}?`
-  return names.length === 0 ? ' No server is configured; see convoke add --help.' : ' convoke tools lists them all.'
+/** Near names as they can be called. */
+function nearAddresses(near: readonly string[], tools: readonly CatalogTool[]): readonly string[] {
+  const addresses = near.flatMap((name) => {
+    const named = tools.filter(({ rawName }) => rawName === name).map(({ server }) => `${server}/${name}`)
+    return named.length > 0 ? named : [name]
+  })
+  return [...new Set(addresses)].slice(0, 3)
 }
+
+function unknownTool(address: string, server: string | undefined, near: readonly string[]): CommandError {
+  const what =
+    server === undefined
+      ? `There is no tool ${JSON.stringify(address)}.`
+      : `Server ${JSON.stringify(server)} has no tool ${JSON.stringify(address.slice(server.length + 1))}.`
+  const hint = near.length > 0 ? orList(near) : ' convoke tools lists them all.'
+  return new CommandError(EXIT.usage, 'TOOL_UNKNOWN', what + hint)
+}
+
+/** Nothing has to be started to know this: flat names have no slash. */
+function unknownServer(address: string, names: readonly string[]): CommandError {
+  const given = address.slice(0, address.indexOf('/'))
+  const tool = address.slice(address.indexOf('/'))
+  const near = closestNames(given, names, 3).map((name) => name + tool)
+  const none =
+    names.length === 0 ? ' No server is configured; see convoke add --help.' : ' convoke list shows them all.'
+  const hint = near.length > 0 ? orList(near) : none
+  return new CommandError(EXIT.usage, 'SERVER_UNKNOWN', `There is no server for ${JSON.stringify(address)}.${hint}`)
+}
+
+const orList = (near: readonly string[]): string =>
+  ` Did you mean ${near.map((name) => JSON.stringify(name)).join(' or ')}?`
 
 function notReady(address: string, status: ServerStatus | undefined): CommandError {
   if (status !== undefined) return notAvailable(status)

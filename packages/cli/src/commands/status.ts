@@ -28,7 +28,9 @@ function printStatus(terminal: Terminal, status: ServerStatus, width: number): v
     ...(protocolVersion === undefined ? [] : [protocolVersion]),
     ...(toolCount === undefined ? [] : [toolCount === 1 ? '1 tool' : `${toolCount} tools`]),
     ...(pid === undefined ? [] : [`pid ${pid}`]),
-    ...(noiseCount === undefined || noiseCount === 0 ? [] : [`${noiseCount} lines of noise on stdout`]),
+    ...(noiseCount === undefined || noiseCount === 0
+      ? []
+      : [noiseCount === 1 ? '1 line of noise on stdout' : `${noiseCount} lines of noise on stdout`]),
   ]
   const label = cleanLine(name).padEnd(width)
   const isFine = state === 'ready' || state === 'dormant'
