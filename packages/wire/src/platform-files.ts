@@ -23,6 +23,8 @@ export interface FilesPort {
   writeAtomic(path: string, data: string | Uint8Array, options?: { mode?: number; durable?: boolean }): Promise<void>
   /** The names in a directory; none if it does not exist. */
   list(path: string): Promise<readonly string[]>
+  /** At once: a file, or a link to one, is there. For looking a program up. */
+  isFile(path: string): boolean
   /** Undefined when nothing is there. */
   inspect(path: string): Promise<FileFacts | undefined>
   /** With its parents; mode 0700 unless told otherwise. */
@@ -83,6 +85,7 @@ export const nodeFiles: FilesPort = {
       throw error
     }
   },
+  isFile: (path) => fs().statSync(path, { throwIfNoEntry: false })?.isFile() === true,
   async inspect(path) {
     try {
       const facts = await fs().promises.lstat(path)

@@ -134,7 +134,7 @@ const linuxTable: ProcessTable = {
 
 /** One line of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`. */
 export function parsePsLine(line: string): (ProcessFacts & { command: string }) | undefined {
-  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+[\d:]+\s+\d{4})\s?(.*)$/.exec(line)
+  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+[\d:]+\s+\d{4})\s*(.*)$/.exec(line)
   if (match === null) return undefined
   const [, pid, parentPid, groupId, state = '', startedAt = '', command = ''] = match
   return {

@@ -4,10 +4,11 @@ import type { Writable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
 import { WireError } from './errors.ts'
 import { LEASE_VARIABLE, type Lease, leaseBook } from './leases.ts'
-import type { ChildProcessPort, Platform, TimerHandle } from './platform.ts'
+import type { ChildProcessPort, Platform, SpawnSpec, TimerHandle } from './platform.ts'
 import { type ProcessFacts, shownCommand } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { becomesTrue, STEP_MS } from './terminate.ts'
+import { resolveWindowsCommand } from './windows-command.ts'
 
 export interface ProcessSpec {
   command: string
@@ -42,15 +43,10 @@ export async function spawnProcess(platform: Platform, spec: ProcessSpec): Promi
   const lease = await leaseBook(platform, spec.leaseDirectory).open(shownCommand([spec.command, ...(spec.args ?? [])]))
   let child: ChildProcessPort
   try {
-    child = platform.spawn({
-      command: spec.command,
-      args: spec.args ?? [],
-      env: { ...childEnvironment(platform.env, platform.os, spec), [LEASE_VARIABLE]: lease.value },
-      ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
-    })
+    child = platform.spawn(spawnSpecOf(platform, spec, lease.value))
   } catch (cause) {
     await lease.ended()
-    throw await spawnFailure(platform, spec, cause as Error)
+    throw cause instanceof WireError ? cause : await spawnFailure(platform, spec, cause as Error)
   }
   if (child.pid === undefined) {
     const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
@@ -59,6 +55,16 @@ export async function spawnProcess(platform: Platform, spec: ProcessSpec): Promi
   }
   lease.started(child.pid)
   return new SpawnedProcess(platform, child, lease)
+}
+
+function spawnSpecOf(platform: Platform, spec: ProcessSpec, lease: string): SpawnSpec {
+  const env = { ...childEnvironment(platform.env, platform.os, spec), [LEASE_VARIABLE]: lease }
+  const { command, args = [], cwd } = spec
+  const program =
+    platform.os === 'win32'
+      ? resolveWindowsCommand({ command, args, env, cwd: cwd ?? '.' }, (path) => platform.files.isFile(path))
+      : { command, args }
+  return { ...program, env, ...(cwd === undefined ? {} : { cwd }) }
 }
 
 /** A running process and everything it starts. */
