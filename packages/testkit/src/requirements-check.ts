@@ -1,5 +1,5 @@
 // Compares the manifest with what the tests cite. Pure: sources come in as text.
-import type { Requirement } from './requirements.ts'
+import type { Requirement } from './requirements/requirement.ts'
 
 /** One id in one test file. */
 export interface Citation {

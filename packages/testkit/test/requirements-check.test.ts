@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { verifies } from '../src/index.ts'
-import type { Requirement } from '../src/requirements.ts'
+import type { Requirement } from '../src/requirements/requirement.ts'
 import { checkRequirements, citationsIn } from '../src/requirements-check.ts'
 
 const one = (id: string, milestone: Requirement['milestone'] = 1): Requirement => ({

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
 
 /** A process that is still there. */
-export interface LeftProcess {
+interface LeftProcess {
   readonly pid: number
   /** The command line, cut at 160 characters. */
   readonly command: string

@@ -189,4 +189,21 @@ export const http: readonly Requirement[] = [
     text: 'a stream that fails is asked for later and later, and no more where asking again is useless',
     milestone: 1,
   },
+  {
+    id: 'wire.170',
+    text: 'servers that know only HTTP+SSE of 2024-11-05 are served, whether that is configured or found out',
+    milestone: 1,
+    source: 'MCP 2025-11-25, Transports, Backwards Compatibility',
+  },
+  {
+    id: 'wire.171',
+    text: 'when the event stream of an HTTP+SSE server breaks its calls fail as sent, and the next ones go over a new session',
+    milestone: 1,
+  },
+  {
+    id: 'security.037',
+    text: 'the endpoint that an HTTP+SSE server names is used on its own origin only',
+    milestone: 1,
+    source: 'A20',
+  },
 ]
