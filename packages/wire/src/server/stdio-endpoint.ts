@@ -8,7 +8,7 @@ import { Dispatcher } from './dispatcher.ts'
 import type { Exchange, Outlet } from './exchange.ts'
 import { rpcErrorOf } from './failures.ts'
 import { initializeResult, readInitialize } from './handshake.ts'
-import type { EndpointPlatform } from './http-endpoint.ts'
+import type { EndpointCounts, EndpointPlatform } from './http-endpoint.ts'
 import { LegacyClient } from './legacy-session.ts'
 import { type EndpointLimits, limitsFrom } from './limits.ts'
 import { type ClientMessage, isRequestId, type RequestId, readBody } from './message.ts'
@@ -31,6 +31,7 @@ export interface StdioEndpointOptions {
 export interface StdioEndpoint extends AsyncDisposable {
   /** Resolves when the client has closed its side, or the endpoint was closed. Never rejects. */
   readonly closed: Promise<void>
+  readonly counts: EndpointCounts
   /** Lets open requests finish for `drainMs` (default 10,000), then ends everything. The streams stay open. Idempotent. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -102,6 +103,15 @@ class RunningPipe implements StdioEndpoint {
     input.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onEnd)
     output.on('drain', this.#onDrain).on('error', this.#onOutputLost)
     this.#sweepLater()
+  }
+
+  get counts(): EndpointCounts {
+    return {
+      sessions: this.#client === undefined ? 0 : 1,
+      calls: this.#inFlight.size,
+      parkedCalls: this.#parked.size,
+      listeners: this.#dispatcher.listenerCount,
+    }
   }
 
   #line(bytes: Buffer): void {

@@ -1,0 +1,116 @@
+// What a server asks back goes to the client whose call it is, and only as far as that client has said that it can answer.
+import type { JsonObject, ServerRequestHandler } from '@convoke/host'
+import { type Client, cannotAsk, type Exchange } from '@convoke/wire/server'
+import { cleanValue } from './clean-values.ts'
+
+/** How a question is put: `named` tells which server asks and cleans its text; `verbatim` changes nothing. */
+export type Voice = 'named' | 'verbatim'
+
+/** What happens to a question. Pure. */
+export type AskDecision =
+  | { readonly kind: 'ask' }
+  | { readonly kind: 'answer'; readonly result: JsonObject }
+  | { readonly kind: 'refuse'; readonly why: string }
+
+/** Decides by what the client has declared: elicitation is declined, sampling refused, roots are none. */
+export function decideAsk(capabilities: JsonObject, method: string, params: JsonObject): AskDecision {
+  switch (method) {
+    case 'elicitation/create':
+      return canElicit(capabilities['elicitation'], params['mode'])
+        ? { kind: 'ask' }
+        : { kind: 'answer', result: declined(params['mode'] === 'url' ? 'it opens no URLs' : 'it shows no forms') }
+    case 'sampling/createMessage':
+      return decideSampling(capabilities['sampling'], params)
+    case 'roots/list':
+      return isObject(capabilities['roots']) ? { kind: 'ask' } : { kind: 'answer', result: { roots: [] } }
+    default:
+      return { kind: 'refuse', why: 'this is not passed on' }
+  }
+}
+
+function canElicit(declared: unknown, mode: unknown): boolean {
+  if (!isObject(declared)) return false
+  if (mode === 'url') return isObject(declared['url'])
+  // Before there were modes, an empty object meant forms.
+  return isObject(declared['form']) || !isObject(declared['url'])
+}
+
+function declined(why: string): JsonObject {
+  return { action: 'decline', _meta: { 'convoke/reason': `The client cannot be asked: ${why}` } }
+}
+
+function decideSampling(declared: unknown, params: JsonObject): AskDecision {
+  if (!isObject(declared)) return { kind: 'refuse', why: 'it has not declared sampling' }
+  if (params['tools'] !== undefined && !isObject(declared['tools']))
+    return { kind: 'refuse', why: 'it samples without tools' }
+  return { kind: 'ask' }
+}
+
+/** Puts a question to a client. */
+export type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
+
+/** One client that a server may ask something. */
+export interface Asked {
+  /** Who asks, as the client reads it: `Server "files"`. */
+  readonly who: string
+  readonly client: Client
+  readonly voice: Voice
+  readonly ask: Ask
+  /** Told before each question. */
+  readonly onAsked?: () => void
+}
+
+/** Answers one question of a server. @throws {WireError} with the JSON-RPC error for the server */
+export async function answerQuestion(
+  asked: Asked,
+  method: string,
+  params: JsonObject,
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  asked.onAsked?.()
+  const decision = decideAsk(asked.client.capabilities, method, params)
+  if (decision.kind === 'answer') return decision.result
+  if (decision.kind === 'refuse') throw cannotAsk(method, decision.why)
+  return asked.ask(
+    method,
+    asked.voice === 'named' ? questionFrom(asked.who, method, params) : withoutToken(params),
+    signal,
+  )
+}
+
+/** Handlers for one call, to be given to the connection that carries it. */
+export function handlersFor(asked: Asked): Record<string, ServerRequestHandler> {
+  const handler: ServerRequestHandler = (params, { method, signal }) => answerQuestion(asked, method, params, signal)
+  return { 'elicitation/create': handler, 'sampling/createMessage': handler, 'roots/list': handler }
+}
+
+/** For a call on a client's behalf: asked on the call's own stream. */
+export function handlersForCall(
+  exchange: Exchange,
+  asked: Pick<Asked, 'who' | 'voice' | 'onAsked'>,
+): Record<string, ServerRequestHandler> {
+  return handlersFor({
+    ...asked,
+    client: exchange.client,
+    ask: (method, params, signal) => exchange.ask(method, params, signal),
+  })
+}
+
+/** The question as the client reads it: who asks is said by us, from our configuration, not by the server. */
+export function questionFrom(who: string, method: string, params: JsonObject): JsonObject {
+  const clean = withoutToken(cleanValue(params) as JsonObject)
+  if (method !== 'elicitation/create') return clean
+  return { ...clean, message: `${who} asks: ${String(clean['message'] ?? '')}` }
+}
+
+/** Progress tokens are between two neighbours; a server can set no key of ours. */
+function withoutToken(params: JsonObject): JsonObject {
+  const { _meta: meta, ...rest } = params
+  if (!isObject(meta)) return rest
+  const own = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !key.startsWith('convoke/'))
+  return own.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(own) }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

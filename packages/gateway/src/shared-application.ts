@@ -1,0 +1,362 @@
+// Many servers as one: every client shares their connections, and each answer finds the client that asked.
+import {
+  type CallOptions,
+  type CatalogTool,
+  cleanLine,
+  type Host,
+  type HostEvent,
+  type JsonObject,
+  type ServerDefinition,
+} from '@convoke/host'
+import {
+  type Application,
+  type Client,
+  type Exchange,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  type Listener,
+  type ListenFilter,
+  METHOD_NOT_FOUND,
+  type Reply,
+  type ServerDescription,
+  unknownState,
+} from '@convoke/wire/server'
+import { isObject } from './asks.ts'
+import { Audience } from './audience.ts'
+import { CurrentView, type ViewChange } from './current-view.ts'
+import { describe } from './description.ts'
+import { clientError } from './errors.ts'
+import { InFlight } from './in-flight.ts'
+import { Isolation } from './isolation.ts'
+import { LogGate } from './log-gate.ts'
+import { ensureLogLevel } from './log-levels.ts'
+import { type OfferMethod, Offers } from './offers.ts'
+import { ownerOf } from './owners.ts'
+import { upstreamMeta } from './params.ts'
+import { ResourceWatch } from './resource-watch.ts'
+import { type Carriage, carry, requestOptions, signalOf, type Upstream } from './upstream-call.ts'
+import type { View } from './view.ts'
+import { Watching } from './watching.ts'
+
+export interface SharedOptions {
+  readonly host: Host
+  readonly serverInfo: JsonObject
+  /** What is configured for each server, as far as it concerns the gateway: isolation, limits, tools that are not for clients. */
+  readonly definitions: readonly ServerDefinition[]
+  /** The first lists wait so long for servers that are starting, in ms. */
+  readonly listWaitMs: number
+  /** A call to a server that is not ready waits so long for it, in ms. */
+  readonly callWaitMs: number
+}
+
+const DEBOUNCE_MS = 50
+
+export class SharedApplication implements Application, AsyncDisposable {
+  readonly #options: SharedOptions
+  readonly #current: CurrentView
+  readonly #audience = new Audience()
+  readonly #offers = new Offers()
+  readonly #inFlight = new InFlight()
+  readonly #resources = new ResourceWatch()
+  readonly #watching = new Watching(this.#resources)
+  readonly #logs = new LogGate(() => performance.now())
+  readonly #isolation: Isolation
+  readonly #carriage: Carriage
+  readonly #hidden: ReadonlySet<string>
+  readonly #unsubscribe: () => void
+  /** Servers that have asked something back: the host sends them one call at a time. */
+  readonly #askers = new Set<string>()
+  /** A log message that a call has been told: the host tells it once more. */
+  #told: unknown = NOTHING
+  #settling: Promise<void> | undefined
+
+  private constructor(options: SharedOptions, current: CurrentView) {
+    this.#options = options
+    this.#current = current
+    this.#hidden = new Set(
+      options.definitions.filter(({ omitToolsFrom }) => omitToolsFrom.includes('gateway')).map(({ name }) => name),
+    )
+    this.#carriage = {
+      voice: 'named',
+      onLog: (exchange, server, params) => {
+        this.#told = params['data']
+        this.#logs.pass(exchange, server, params, (shown) => exchange.notify('notifications/message', shown))
+      },
+      onAsked: (server) => void this.#askers.add(server),
+      isQueued: (server) => this.#askers.has(server),
+    }
+    this.#isolation = new Isolation({ ...options, carriage: this.#carriage, logs: this.#logs })
+    this.#unsubscribe = options.host.subscribe((event) => this.#heard(event))
+    this.#settling = options.host.whenSettled({ waitMs: options.listWaitMs }).then(
+      () => this.#settled(),
+      () => this.#settled(),
+    )
+  }
+
+  /** @throws {HostError} `HOST_CLOSED` */
+  static async open(options: SharedOptions): Promise<SharedApplication> {
+    let application: SharedApplication | undefined
+    const current = await CurrentView.open({
+      host: options.host,
+      debounceMs: DEBOUNCE_MS,
+      onChanged: (change) => application?.changed(change),
+    })
+    application = new SharedApplication(options, current)
+    return application
+  }
+
+  async #settled(): Promise<void> {
+    await this.#current.refresh()
+    this.#settling = undefined
+  }
+
+  /** The host offers something else than before. */
+  changed(change: ViewChange): void {
+    this.#offers.forget()
+    this.#resources.renew(this.#current.view)
+    this.#audience.tell(change)
+  }
+
+  #heard(event: HostEvent): void {
+    if (event.kind !== 'server.log') return
+    const repeated = this.#told === event.data
+    this.#told = NOTHING
+    if (!repeated) this.#log(event)
+  }
+
+  /** A message of no call in particular. It goes to the one whom it can only concern, or to nobody. */
+  #log({ server, level, logger, data }: HostEvent & { kind: 'server.log' }): void {
+    const params = { level, data, ...(logger === undefined ? {} : { logger }) }
+    const at = this.#inFlight.at(server)
+    if (at.kind === 'one')
+      return void this.#logs.pass(at.exchange, server, params, (shown) =>
+        at.exchange.notify('notifications/message', shown),
+      )
+    const client = at.kind === 'client' ? at.client : at.kind === 'none' ? this.#audience.onlyClient : undefined
+    if (client !== undefined)
+      this.#logs.pass(client, server, params, (shown) => client.notify('notifications/message', shown))
+  }
+
+  async describe(client: Client): Promise<ServerDescription> {
+    await this.#settling
+    if (client.era === 'legacy') this.#audience.add(client)
+    return describe(this.#current.view, this.#options.serverInfo)
+  }
+
+  clientClosed(client: Client): void {
+    this.#audience.remove(client)
+    this.#watching.drop(client)
+    this.#isolation.drop(client)
+  }
+
+  inputSchema(tool: string): JsonObject | undefined {
+    return this.#tool(this.#current.view, tool)?.inputSchema
+  }
+
+  #tool({ binding }: View, name: unknown): CatalogTool | undefined {
+    const tool = typeof name === 'string' ? binding.tool(name) : undefined
+    return tool !== undefined && this.#hidden.has(tool.server) ? undefined : tool
+  }
+
+  request(exchange: Exchange): Reply | Promise<Reply> {
+    switch (exchange.method) {
+      case 'tools/call':
+        return this.#callTool(exchange)
+      case 'tools/list':
+        return this.#settling === undefined
+          ? this.#listTools(exchange)
+          : this.#settling.then(() => this.#listTools(exchange))
+      case 'resources/list':
+      case 'resources/templates/list':
+      case 'prompts/list':
+        return this.#listOffers(exchange, exchange.method)
+      case 'resources/read':
+      case 'prompts/get':
+      case 'completion/complete':
+        return this.#guarded(exchange, (view, options) => this.#ask(exchange, view, options))
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        return exchange.client.era === 'legacy'
+          ? this.#guarded(exchange, (view) => this.#subscription(exchange, view))
+          : methodNotFound(exchange)
+      case 'logging/setLevel':
+        return exchange.client.era === 'legacy' ? { kind: 'result', result: {} } : methodNotFound(exchange)
+      default:
+        return methodNotFound(exchange)
+    }
+  }
+
+  #listTools({ client, params }: Exchange): Reply {
+    if (params['cursor'] !== undefined) return invalid('There is one page, and no cursor')
+    this.#current.lookAgain()
+    return this.#current.view.toolsFor(this.#hidden)[client.era]
+  }
+
+  async #listOffers(exchange: Exchange, method: OfferMethod): Promise<Reply> {
+    if (exchange.params['cursor'] !== undefined) return invalid('There is one page, and no cursor')
+    await this.#settling
+    const { view } = this.#current
+    view.enter()
+    try {
+      return await this.#offers.list(view, method, exchange.client.era)
+    } catch (error) {
+      return { kind: 'error', error: clientError(error, exchange.client.era) }
+    } finally {
+      view.leave()
+    }
+  }
+
+  #callTool(exchange: Exchange): Promise<Reply> {
+    const { view } = this.#current
+    const tool = this.#tool(view, exchange.params['name'])
+    return tool === undefined ? this.#callMissing(exchange) : this.#carryTool(exchange, view, tool)
+  }
+
+  async #carryTool(exchange: Exchange, view: View, tool: CatalogTool): Promise<Reply> {
+    const { server, rawName } = tool
+    if (this.#isolation.covers(exchange.client, server)) return this.#isolation.callTool(exchange, tool)
+    view.enter()
+    this.#inFlight.enter(server, exchange)
+    try {
+      const port = view.port(server)
+      const { logLevel } = exchange
+      if (logLevel !== undefined && port !== undefined) await ensureLogLevel(view, port, logLevel)
+      const upstream: Upstream = {
+        server,
+        era: port?.era ?? 'legacy',
+        send: (params, options) => view.binding.callRaw(tool, params, options),
+      }
+      return await carry(exchange, upstream, { ...exchange.params, name: rawName }, this.#carriage)
+    } finally {
+      this.#inFlight.leave(server, exchange)
+      view.leave()
+    }
+  }
+
+  /** A tool of a server that is starting, sleeping or down is waited for; any other unknown name is refused with its neighbours. */
+  async #callMissing(exchange: Exchange): Promise<Reply> {
+    const name = String(exchange.params['name'])
+    const first = this.#current.view.binding.resolveTool(name)
+    if (first.kind === 'server-not-ready' && first.server !== undefined && !this.#hidden.has(first.server)) {
+      await this.#options.host
+        .whenSettled({ servers: [first.server], waitMs: this.#options.callWaitMs })
+        .catch(() => {})
+      await this.#current.refresh()
+      const tool = this.#tool(this.#current.view, name)
+      if (tool !== undefined && !exchange.isOver) return this.#carryTool(exchange, this.#current.view, tool)
+    }
+    const { kind, near, server, status } = {
+      near: [],
+      server: undefined,
+      status: undefined,
+      ...this.#current.view.binding.resolveTool(name),
+    }
+    if (kind === 'server-not-ready')
+      return notReady(String(server), status?.reason?.message ?? `it is ${status?.state}`)
+    const hint = near.length === 0 ? '' : `. Did you mean ${near.map((one) => `"${one}"`).join(', ')}?`
+    return invalid(`Unknown tool: ${name.slice(0, 200)}${hint}`)
+  }
+
+  /** Errors of the host become answers; the view stays open meanwhile. */
+  async #guarded(exchange: Exchange, work: (view: View, options: CallOptions) => Promise<Reply>): Promise<Reply> {
+    const { view } = this.#current
+    const { _meta: meta, requestState } = exchange.params
+    if (requestState !== undefined && exchange.client.era === 'modern') return unknownState()
+    view.enter()
+    try {
+      const own = isObject(meta) ? { ...upstreamMeta(meta), ...serverKey(meta) } : {}
+      const signal = signalOf(exchange)
+      // Which server it is turns out on the way. Only modern ones look at the capabilities.
+      const options = requestOptions(
+        exchange,
+        { server: '', era: 'modern' },
+        { ...this.#carriage, who: whoAnswers(exchange) },
+      )
+      return await work(view, { ...options, signal, ...(Object.keys(own).length === 0 ? {} : { meta: own }) })
+    } catch (error) {
+      return { kind: 'error', error: clientError(error, exchange.client.era) }
+    } finally {
+      view.leave()
+    }
+  }
+
+  async #ask({ method, params }: Exchange, { binding }: View, options: CallOptions): Promise<Reply> {
+    if (method === 'completion/complete') {
+      const { _meta: _, ...rest } = params
+      return { kind: 'result', result: await binding.complete(rest, options) }
+    }
+    if (method === 'resources/read') {
+      if (typeof params['uri'] !== 'string') return invalid('"uri" must be a string')
+      return { kind: 'result', result: await binding.readResource(params['uri'], options) }
+    }
+    if (typeof params['name'] !== 'string') return invalid('"name" must be a string')
+    const args = isObject(params['arguments']) ? params['arguments'] : {}
+    return { kind: 'result', result: await binding.getPrompt(params['name'], args, options) }
+  }
+
+  async #subscription({ method, params, client }: Exchange, view: View): Promise<Reply> {
+    const { uri, _meta: meta } = params
+    if (typeof uri !== 'string') return invalid('"uri" must be a string')
+    if (method === 'resources/unsubscribe') this.#watching.unsubscribe(client, uri)
+    else await this.#watching.subscribe(view, client, await ownerOf(view, uri, isObject(meta) ? meta : undefined), uri)
+    return { kind: 'result', result: {} }
+  }
+
+  async listen(listener: Listener): Promise<ListenFilter> {
+    const { resourceSubscriptions = [], ...lists } = listener.wanted
+    const { view } = this.#current
+    this.#audience.addListener(listener)
+    if (resourceSubscriptions.length === 0) return lists
+    const owned = await Promise.all(
+      resourceSubscriptions.map(async (uri) => {
+        const server = await ownerOf(view, uri, listener.meta).catch(() => undefined)
+        return server === undefined ? [] : [{ server, uri }]
+      }),
+    )
+    const granted = await this.#watching.listen(view, listener, owned.flat())
+    return granted.length === 0 ? lists : { ...lists, resourceSubscriptions: granted }
+  }
+
+  /** Numbers for tests and status. */
+  get counts(): { readonly subscriptions: number; readonly dedicated: number } {
+    return { subscriptions: this.#resources.count, dedicated: this.#isolation.size }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#unsubscribe()
+    await this.#isolation[Symbol.asyncDispose]()
+    await this.#resources.close()
+    await this.#current[Symbol.asyncDispose]()
+  }
+}
+
+const NOTHING = Symbol('nothing')
+const SERVER_KEY = 'convoke/server'
+
+/** The one key of ours that a client may send: which server it means. */
+function serverKey(meta: JsonObject): JsonObject {
+  return typeof meta[SERVER_KEY] === 'string' ? { [SERVER_KEY]: meta[SERVER_KEY] } : {}
+}
+
+function whoAnswers({ method, params }: Exchange): string {
+  return `The server behind ${method} ${cleanLine(String(params['name'] ?? params['uri'] ?? ''), 200)}`.trim()
+}
+
+function invalid(message: string): Reply {
+  return { kind: 'error', error: { code: INVALID_PARAMS, message } }
+}
+
+function notReady(server: string, why: string): Reply {
+  return {
+    kind: 'error',
+    error: {
+      code: INTERNAL_ERROR,
+      message: `Server "${server}" is not ready: ${why}`,
+      data: { code: 'SERVER_NOT_READY', server },
+    },
+  }
+}
+
+function methodNotFound({ method }: Exchange): Reply {
+  return { kind: 'error', error: { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` } }
+}

@@ -1,0 +1,203 @@
+// One request of a client, carried to one server: in either era on either side, with what comes back before the answer.
+import { cleanLine, type JsonObject, type RawAnswer, type RequestOptions } from '@convoke/host'
+import {
+  type Exchange,
+  INVALID_PARAMS,
+  type Reply,
+  type RpcError,
+  rpcFailure,
+  unknownState,
+} from '@convoke/wire/server'
+import { answerQuestion, handlersForCall, isObject, questionFrom, type Voice } from './asks.ts'
+import { cleanProgress } from './clean-values.ts'
+import { clientError, serverError } from './errors.ts'
+import { upstreamParams, withoutRounds } from './params.ts'
+
+/** The server that a request goes to. */
+export interface Upstream {
+  readonly server: string
+  readonly era: 'legacy' | 'modern'
+  /** One request of the method that was asked for; the answer as bytes. */
+  send(params: JsonObject, options: RequestOptions): Promise<RawAnswer>
+}
+
+/** How requests are carried. */
+export interface Carriage {
+  readonly voice: Voice
+  /** Who asks, where it is not known which server it will be. */
+  readonly who?: string
+  /** A log message that belongs to this request. */
+  onLog(exchange: Exchange, server: string, params: JsonObject): void
+  /** The server has asked something back. */
+  onAsked?(server: string): void
+  /** Requests to this server may wait for others: they need a way to be called off before they are sent. */
+  isQueued?(server: string): boolean
+}
+
+const ROUNDS_MAX = 16
+const INPUT_REQUIRED = '"input_required"'
+
+/** Carries a request and gives its answer. Never rejects. */
+export async function carry(
+  exchange: Exchange,
+  upstream: Upstream,
+  params: JsonObject,
+  carriage: Carriage,
+): Promise<Reply> {
+  try {
+    if (exchange.client.era === 'legacy' || upstream.era === 'legacy')
+      return await carryByAsking(exchange, upstream, params, carriage)
+    return await carryRounds(exchange, upstream, params, carriage)
+  } catch (error) {
+    return { kind: 'error', error: clientError(error, exchange.client.era) }
+  }
+}
+
+/** Modern on both sides: rounds go through, and nothing is kept between them. */
+async function carryRounds(
+  exchange: Exchange,
+  upstream: Upstream,
+  params: JsonObject,
+  carriage: Carriage,
+): Promise<Reply> {
+  const { server } = upstream
+  const { requestState, ...rest } = params
+  const own = requestState === undefined ? undefined : exchange.openState()
+  if (requestState !== undefined && own?.['server'] !== server) return unknownState()
+  const state = own?.['state']
+  const answer = await sendOnce(
+    exchange,
+    upstream,
+    state === undefined ? rest : { ...rest, requestState: state },
+    carriage,
+  )
+  const asked = inputRequired(answer)
+  return asked === undefined
+    ? replyFrom(upstream, answer, carriage.voice)
+    : { kind: 'result', result: relayed(exchange, server, asked, carriage.voice) }
+}
+
+/** The questions go on; the server's state comes back only to that server, for that client and request. */
+function relayed(exchange: Exchange, server: string, asked: JsonObject, voice: Voice): JsonObject {
+  const { requestState, inputRequests } = asked
+  return {
+    ...asked,
+    ...(isObject(inputRequests) && voice === 'named' ? { inputRequests: named(server, inputRequests) } : {}),
+    ...(requestState === undefined ? {} : { requestState: exchange.sealState({ server, state: requestState }) }),
+  }
+}
+
+function named(server: string, inputRequests: JsonObject): JsonObject {
+  const entries = Object.entries(inputRequests).map(([key, request]) => {
+    const { method, params } = isObject(request) ? request : {}
+    const question = questionFrom(called(server), String(method), isObject(params) ? params : {})
+    return [key, isObject(request) ? { ...request, params: question } : request]
+  })
+  return Object.fromEntries(entries) as JsonObject
+}
+
+/** One side is older: whoever asks is answered by asking the client on the call's stream, or by letting it come back. */
+async function carryByAsking(
+  exchange: Exchange,
+  upstream: Upstream,
+  params: JsonObject,
+  carriage: Carriage,
+): Promise<Reply> {
+  const bare = withoutRounds(params)
+  // A state here is not that of a parked call, and nobody else's of ours either.
+  if (exchange.client.era === 'modern' && params['requestState'] !== undefined) return unknownState()
+  let asked = bare
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const answer = await sendOnce(exchange, upstream, asked, carriage)
+    const wanted = upstream.era === 'modern' ? inputRequired(answer) : undefined
+    if (wanted === undefined) return replyFrom(upstream, answer, carriage.voice)
+    const { requestState } = wanted
+    asked = {
+      ...bare,
+      inputResponses: await answersTo(exchange, upstream.server, wanted, carriage),
+      ...(requestState === undefined ? {} : { requestState }),
+    }
+  }
+  throw rpcFailure(INVALID_PARAMS, `Server "${upstream.server}" asked for input ${ROUNDS_MAX} times`)
+}
+
+async function answersTo(
+  exchange: Exchange,
+  server: string,
+  { inputRequests }: JsonObject,
+  { voice, onAsked }: Carriage,
+): Promise<JsonObject> {
+  const { signal } = new AbortController()
+  const asked = {
+    who: called(server),
+    voice,
+    client: exchange.client,
+    ask: (method: string, params: JsonObject) => exchange.ask(method, params),
+    ...(onAsked === undefined ? {} : { onAsked: () => onAsked(server) }),
+  }
+  const answers = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(async ([key, request]) => {
+    const { method, params } = isObject(request) ? request : {}
+    return [key, await answerQuestion(asked, String(method), isObject(params) ? params : {}, signal)] as const
+  })
+  return Object.fromEntries(await Promise.all(answers))
+}
+
+function sendOnce(exchange: Exchange, upstream: Upstream, params: JsonObject, carriage: Carriage): Promise<RawAnswer> {
+  const { era } = upstream
+  const sent = upstreamParams(params, { era, logLevel: exchange.logLevel })
+  return upstream.send(sent, requestOptions(exchange, upstream, carriage))
+}
+
+/** A server as clients read of it. */
+export function called(server: string): string {
+  return `Server "${cleanLine(server, 128)}"`
+}
+
+/** How the call is watched. Only what this client can use is asked for. */
+export function requestOptions(
+  exchange: Exchange,
+  { server, era }: Pick<Upstream, 'server' | 'era'>,
+  carriage: Carriage,
+): RequestOptions {
+  const { onAsked } = carriage
+  const options: RequestOptions = {
+    onStarted: (cancel) => exchange.whenCancelled(cancel),
+    handlers: handlersForCall(exchange, {
+      who: carriage.who ?? called(server),
+      voice: carriage.voice,
+      ...(onAsked === undefined ? {} : { onAsked: () => onAsked(server) }),
+    }),
+    onNotification: (method, params) => {
+      if (method === 'notifications/message') carriage.onLog(exchange, server, params)
+    },
+  }
+  if (exchange.wantsProgress)
+    options.onProgress =
+      carriage.voice === 'named'
+        ? (progress) => exchange.progress(cleanProgress(progress))
+        : (progress) => exchange.progress(progress)
+  if (era === 'modern') options.capabilities = exchange.client.capabilities
+  if (carriage.isQueued?.(server) === true) options.signal = signalOf(exchange)
+  return options
+}
+
+/** Costs more than a callback, so only for calls that may have to be called off while they wait. */
+export function signalOf(exchange: Exchange): AbortSignal {
+  const controller = new AbortController()
+  exchange.whenCancelled((reason) => controller.abort(reason))
+  return controller.signal
+}
+
+/** The result that asks for input; undefined for every other answer. */
+function inputRequired({ kind, typed, body }: RawAnswer): JsonObject | undefined {
+  if (kind !== 'result' || !typed || !body.includes(INPUT_REQUIRED)) return undefined
+  const result: unknown = JSON.parse(body.toString('utf8'))
+  return isObject(result) && result['resultType'] === 'input_required' ? result : undefined
+}
+
+/** The answer for the client. Results stay bytes. */
+export function replyFrom({ server }: Pick<Upstream, 'server'>, { kind, body, typed }: RawAnswer, voice: Voice): Reply {
+  if (kind === 'result') return { kind: 'result-bytes', body, typed }
+  const error = JSON.parse(body.toString('utf8')) as RpcError
+  return { kind: 'error', error: voice === 'named' ? serverError(server, error) : error }
+}
