@@ -92,8 +92,14 @@ function figureOf(cell: Cell, isFloor: boolean, metric: Metric | undefined): str
   const { median: value, ratio } = cell
   if (value === undefined) return '–'
   const isMissed = !isFloor && metric !== undefined && meets(metric, cell) === false
-  const shown = isFloor || ratio === undefined ? short(value) : `${ratio.toFixed(2)}× (${short(value)})`
+  const shown = isFloor || ratio === undefined ? short(value) : withRatio(short(value), ratio, metric)
   return isMissed ? `**${shown}**` : shown
+}
+
+/** What the aim is about stands first. */
+function withRatio(value: string, ratio: number, metric: Metric | undefined): string {
+  const times = `${ratio.toFixed(2)}×`
+  return metric?.target?.of === 'absolute' ? `${value} (${times})` : `${times} (${value})`
 }
 
 function short(value: number): string {
