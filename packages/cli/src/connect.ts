@@ -77,9 +77,10 @@ export async function openView(context: CommandContext): Promise<View> {
   const host = await openHost(context, loaded, servers === undefined ? {} : { servers })
   try {
     await settle(context, host, servers)
+    const settled = host.statuses
     const binding = await host.bind({ signal })
     const isWanted = (name: string): boolean => servers === undefined || servers.includes(name)
-    const statuses = host.statuses.filter(({ name }) => isWanted(name))
+    const statuses = latest(settled, binding.statuses).filter(({ name }) => isWanted(name))
     const absent = absentServers(statuses)
     const isPartial = (failureCount: number): boolean => options.strict && absent.length + failureCount > 0
     return {
@@ -97,6 +98,12 @@ export async function openView(context: CommandContext): Promise<View> {
     await host.close()
     throw error
   }
+}
+
+/** Taking the view starts failed servers anew; what this command waited for is how they settled. */
+function latest(settled: readonly ServerStatus[], bound: readonly ServerStatus[]): readonly ServerStatus[] {
+  const ready = new Map(bound.filter(({ state }) => state === 'ready').map((status) => [status.name, status]))
+  return settled.map((status) => ready.get(status.name) ?? status)
 }
 
 /** Servers that are wanted and cannot answer now: all but those that are ready, asleep, or switched off on purpose. */

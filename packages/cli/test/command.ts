@@ -141,6 +141,32 @@ export class Home implements AsyncDisposable {
     return follow(child, options.timeoutMs ?? 25_000)
   }
 
+  /** Every process that was started with this home as its HOME, whoever started it, and is no zombie. */
+  async processes(): Promise<{ readonly pid: number; readonly command: string }[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const found = await Promise.all(
+      pids.map(async (pid) => {
+        const [environ, cmdline] = await Promise.all(
+          ['environ', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+        )
+        const isOurs = environ?.split('\0').includes(`HOME=${this.folder}`) === true && cmdline !== ''
+        return isOurs ? [{ pid: Number(pid), command: cmdline?.replaceAll('\0', ' ') ?? '' }] : []
+      }),
+    )
+    return found.flat()
+  }
+
+  /** Resolves when none of its processes is left; rejects after `limitMs` with those that are. */
+  async whenQuiet(limitMs = 8_000): Promise<void> {
+    const endAtMs = performance.now() + limitMs
+    for (;;) {
+      const left = await this.processes()
+      if (left.length === 0) return
+      if (performance.now() > endAtMs) throw new Error(`still running: ${JSON.stringify(left)}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 })
   }
