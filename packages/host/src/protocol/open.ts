@@ -17,7 +17,7 @@ export interface OpenOptions {
   readonly budget: StartupBudget
   readonly authorization?: Authorization | undefined
   /** Over those of the settings. */
-  readonly introduction?: Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers'>
+  readonly introduction?: Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers' | 'era'>
   /** Told before anything is started. */
   onResolved?(facts: Pick<ResolvedTarget, 'secrets' | 'credentials'>): void
   onNotification(method: string, params: JsonObject): void
@@ -37,7 +37,7 @@ export async function openServer(options: OpenOptions): Promise<ServerSession> {
     const resolved = await resolveTarget(definition, settings, options.authorization)
     options.onResolved?.(resolved)
     const session = await connect(options, resolved)
-    settings.memory.remember(definition, session.verdict)
+    if (options.introduction?.era === undefined) settings.memory.remember(definition, session.verdict)
     budget.sawOutput()
     return new ServerSession({
       server: name,
@@ -70,7 +70,7 @@ export function startFailure(seen: HostError, budget: StartupBudget): HostError 
 async function connect(options: OpenOptions, resolved: ResolvedTarget): Promise<Session> {
   const { definition, settings, budget } = options
   const { memory, platform } = settings
-  const remembered = await memory.recall(definition)
+  const remembered = options.introduction?.era === undefined ? await memory.recall(definition) : undefined
   const attempt = (): Promise<Session> => Session.connect(sessionOptions(options, resolved, remembered))
   if (definition.transport.kind === 'stdio') return attempt()
   const endsAtMs = platform.now() + budget.leftMs
@@ -98,6 +98,7 @@ function sessionOptions(
     clientInfo: introduction?.clientInfo ?? settings.clientInfo,
     capabilities: introduction?.capabilities ?? settings.capabilities,
     handlers: introduction?.handlers ?? settings.handlers,
+    ...(introduction?.era === undefined ? {} : { era: introduction.era }),
     ...(remembered === undefined ? {} : { remembered }),
     messageBytesMax: definition.messageBytesMax,
     startupTimeoutMs: budget.leftMs,

@@ -11,6 +11,8 @@ export interface DedicatedOptions {
   readonly clientInfo?: JsonObject
   readonly handlers?: Readonly<Record<string, ServerRequestHandler>>
   readonly onNotification?: (method: string, params: JsonObject) => void
+  /** The era to speak; a server that does not speak it fails the start. Default: found out, as for every connection. */
+  readonly era?: 'legacy' | 'modern'
   readonly signal?: AbortSignal
 }
 
@@ -75,14 +77,16 @@ export async function openDedicated(
   }
 }
 
-function introductionOf({ capabilities, clientInfo, handlers }: DedicatedOptions): {
+function introductionOf({ capabilities, clientInfo, handlers, era }: DedicatedOptions): {
   capabilities: JsonObject
+  era?: 'legacy' | 'modern'
   handlers: Readonly<Record<string, ServerRequestHandler>>
   clientInfo?: { name: string; version: string }
 } {
   return {
     capabilities,
     handlers: handlers ?? {},
+    ...(era === undefined ? {} : { era }),
     ...(clientInfo === undefined ? {} : { clientInfo: clientInfo as { name: string; version: string } }),
   }
 }
