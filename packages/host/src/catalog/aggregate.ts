@@ -52,22 +52,28 @@ export async function aggregatePrompts(
   { maxAgeMs, nameCharsMax }: { readonly maxAgeMs: number; readonly nameCharsMax: number },
 ): Promise<Aggregate<CatalogPrompt>> {
   const { items, failures } = await collect(sources, 'prompts', maxAgeMs)
-  const unique = new Map(items.map((one) => [JSON.stringify([one.server, one.item['name']]), one]))
+  const unique = new Map(items.map((one) => [JSON.stringify([one.server, one.rawName]), one]))
   const listed = [...unique.values()]
   const names = assignNames(
-    listed.map(({ server, item }) => toolIdentity(server, String(item['name']))),
+    listed.map(({ server, rawName }) => toolIdentity(server, rawName)),
     { ...FLAT_STYLE, charsMax: nameCharsMax },
   )
-  const prompts = listed.map(({ server, item }, index) => {
+  const prompts = listed.map(({ server, item, rawName }, index) => {
     const name = names[index]
-    const rawName = String(item['name'])
     return { ...described(server, item), name: name === undefined ? rawName : flatName(name), rawName }
   })
   return { items: prompts, failures }
 }
 
+interface ShownItem {
+  readonly server: string
+  /** As the server calls it: what goes back to it. */
+  readonly rawName: string
+  readonly item: JsonObject
+}
+
 interface Collected {
-  readonly items: readonly { readonly server: string; readonly item: JsonObject }[]
+  readonly items: readonly ShownItem[]
   readonly failures: Aggregate<never>['failures']
 }
 
@@ -93,7 +99,7 @@ async function ask(
 }
 
 /** The item with its owner stamped on; none for one that is too big to be shown. */
-function shown(server: string, item: JsonObject): { server: string; item: JsonObject }[] {
+function shown(server: string, item: JsonObject): ShownItem[] {
   let clean: JsonObject
   try {
     clean = cleanJson(item, { charsMax: ITEM_CHARS_MAX }).value
@@ -101,14 +107,10 @@ function shown(server: string, item: JsonObject): { server: string; item: JsonOb
     return []
   }
   const meta = isObject(clean['_meta']) ? withoutReservedKeys(clean['_meta']) : {}
-  // A URI or a raw name is an address: it goes back to the server as it came.
-  const { uri, uriTemplate, name } = item
-  return [
-    {
-      server,
-      item: { ...clean, ...present({ uri, uriTemplate, name }), _meta: { ...meta, [SERVER_META_KEY]: server } },
-    },
-  ]
+  // A URI is an address: it goes back to the server as it came.
+  const { uri, uriTemplate } = item
+  const stamped = { ...clean, ...present({ uri, uriTemplate }), _meta: { ...meta, [SERVER_META_KEY]: server } }
+  return [{ server, rawName: String(item['name']), item: stamped }]
 }
 
 function described(

@@ -1,7 +1,15 @@
 // One table from what can go wrong on the wire to the codes of this library. Everything above speaks only the latter.
 
-import { WireError, type WireErrorCode, type WireErrorDetails } from '@convoke/wire'
-import { cleanLine, cutText, HostError, type HostErrorCode, type HostErrorDetails } from '../base/index.ts'
+import { type RpcError, WireError, type WireErrorCode, type WireErrorDetails } from '@convoke/wire'
+import {
+  cleanJson,
+  cleanLine,
+  cleanText,
+  cutText,
+  HostError,
+  type HostErrorCode,
+  type HostErrorDetails,
+} from '../base/index.ts'
 
 const CODES: Readonly<Record<WireErrorCode, HostErrorCode>> = {
   closed: 'CONNECTION_LOST',
@@ -31,6 +39,7 @@ const TIMEOUTS: Readonly<Record<string, HostErrorCode>> = {
 /** Longest part of a server's own words in a message, in characters. */
 const MESSAGE_CHARS_MAX = 500
 const STDERR_CHARS_MAX = 4_000
+const DATA_CHARS_MAX = 64 * 1024
 
 /** The error of this library behind whatever was thrown; its message names the server. A `HostError` is returned as it is. */
 export function hostErrorOf(error: unknown, server: string): HostError {
@@ -55,25 +64,28 @@ function isMissingFile(cause: unknown): boolean {
   return cause instanceof Error && (cause as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
-/** What a program may see: nothing that could hold a header, and the server's words cut. */
-function detailsOf({
-  rpc,
-  status,
-  challenge,
-  stderrTail,
-  sent,
-  limit,
-  exitCode,
-  signal,
-}: WireErrorDetails): HostErrorDetails {
+/** What a program may see: nothing that could hold a header, and the server's words cleaned and cut. */
+function detailsOf(details: WireErrorDetails): HostErrorDetails {
+  const { rpc, status, challenge, stderrTail, sent, limit, exitCode, signal } = details
   return {
-    ...(rpc === undefined ? {} : { rpc: { ...rpc, message: cutText(rpc.message, MESSAGE_CHARS_MAX) } }),
+    ...(rpc === undefined ? {} : { rpc: shownRpc(rpc) }),
     ...(status === undefined ? {} : { status }),
-    ...(challenge === undefined ? {} : { challenge: cutText(challenge, MESSAGE_CHARS_MAX) }),
+    ...(challenge === undefined ? {} : { challenge: cleanLine(challenge, MESSAGE_CHARS_MAX) }),
     ...(stderrTail === undefined || stderrTail === '' ? {} : { stderrTail: stderrTail.slice(-STDERR_CHARS_MAX) }),
     ...(sent === undefined ? {} : { sent }),
     ...(limit === undefined ? {} : { limit }),
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(signal === undefined ? {} : { signal }),
+  }
+}
+
+/** Data that is too big or too deep to be shown is left out. */
+function shownRpc({ code, message, data }: RpcError): RpcError {
+  const shown = { code, message: cutText(cleanText(message).text, MESSAGE_CHARS_MAX) }
+  if (data === undefined) return shown
+  try {
+    return { ...shown, data: cleanJson(data, { charsMax: DATA_CHARS_MAX }).value }
+  } catch {
+    return shown
   }
 }

@@ -11,12 +11,16 @@ import type {
   SubscriptionOptions,
   ToolResult,
 } from '@convoke/wire'
-import { HostError, type JsonObject, Lane, untilAborted } from '../base/index.ts'
+import { cleanJson, cleanText, cutText, HostError, type JsonObject, Lane, untilAborted } from '../base/index.ts'
 import { hostErrorOf } from './faults.ts'
 import { type ListRequest, listAll } from './listing.ts'
 
 /** Requests during which a server may ask something back. */
 const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'completion/complete'])
+
+const INSTRUCTIONS_CHARS_MAX = 65_536
+/** Icons may come as data URLs. */
+const INFO_CHARS_MAX = 256 * 1024
 
 /** How a session ended; `local`: this side closed it. */
 export interface SessionEnd {
@@ -50,6 +54,7 @@ export class ServerSession implements AsyncDisposable {
   #inFlight = 0
   #whenIdle: (() => void) | undefined
   #isClosed = false
+  #info: { told: JsonObject | undefined; shown: JsonObject } = { told: undefined, shown: {} }
 
   constructor({ server, transport, platform, session, secrets }: ServerSessionInit) {
     this.server = server
@@ -68,14 +73,19 @@ export class ServerSession implements AsyncDisposable {
   get verdict(): EraVerdict {
     return this.#session.verdict
   }
+  /** Cleaned; empty when the server told none, or too much. */
   get serverInfo(): JsonObject {
-    return this.#session.serverInfo
+    const told = this.#session.serverInfo
+    if (this.#info.told !== told) this.#info = { told, shown: shownInfo(told) }
+    return this.#info.shown
   }
   get capabilities(): JsonObject {
     return this.#session.capabilities
   }
+  /** Cleaned, and cut after 65,536 characters. */
   get instructions(): string | undefined {
-    return this.#session.instructions
+    const told = this.#session.instructions
+    return told === undefined ? undefined : cutText(cleanText(told).text, INSTRUCTIONS_CHARS_MAX)
   }
   get pid(): number | undefined {
     return this.#session.pid
@@ -199,6 +209,14 @@ export class ServerSession implements AsyncDisposable {
       `Server "${this.server}" was still busy with another call after ${limitMs} ms; this one was not sent`,
       { details: { limitMs, sent: false } },
     )
+  }
+}
+
+function shownInfo(told: JsonObject): JsonObject {
+  try {
+    return cleanJson(told, { charsMax: INFO_CHARS_MAX }).value
+  } catch {
+    return {}
   }
 }
 
