@@ -6,6 +6,7 @@ export type { Listing, ListOptions, Rejected } from './listing.ts'
 export { type ChildProcessPort, nodePlatform, type Platform, type SpawnSpec, type TimerHandle } from './platform.ts'
 export type { FileFacts, FilesPort } from './platform-files.ts'
 export type { ProcessFacts, ProcessTable } from './process-table.ts'
+export { reapLeftovers, runCommand, spawnProcess } from './processes.ts'
 export {
   type ContentBlock,
   type Era,
@@ -23,10 +24,10 @@ export {
   type Tool,
   type ToolResult,
 } from './protocol.ts'
-export { type Reaped, reapLeftovers } from './reap.ts'
-export { type RunOptions, type RunResult, runCommand } from './run-command.ts'
+export type { Reaped } from './reap.ts'
+export type { RunOptions, RunResult } from './run-command.ts'
 export { Session, type SessionOptions } from './session.ts'
-export { type ProcessEnd, type ProcessSpec, type SpawnedProcess, spawnProcess } from './spawner.ts'
+export type { ProcessEnd, ProcessSpec, SpawnedProcess } from './spawner.ts'
 export type { WriteBurst } from './stdio.ts'
 export type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
 export type { Authorization, HeadersProvider, HttpTarget, StdioTarget } from './target.ts'
