@@ -17,7 +17,7 @@ import { methodNotFound, Peer } from './peer.ts'
 import { nodePlatform, type Platform } from './platform.ts'
 import type { Era, JsonObject } from './protocol.ts'
 import { answerServer } from './rounds.ts'
-import type { SessionOptions } from './session.ts'
+import type { SessionOptions } from './session-options.ts'
 
 export interface Connection extends Opened {
   hello: Hello

@@ -1,49 +1,16 @@
 // One server, whatever its transport and era. This is the only thing the rest of the host sees of the wire.
-import type { RawAnswer, RequestOptions, ServerRequestHandler } from './call.ts'
+import type { RawAnswer, RequestOptions } from './call.ts'
 import type { Channel } from './channel.ts'
 import { type Connection, connectTo, type NotificationListener, recover } from './connect.ts'
 import type { CloseOutcome } from './errors.ts'
 import type { Hello } from './handshake.ts'
 import { type Listing, type ListOptions, list } from './listing.ts'
 import type { Peer } from './peer.ts'
-import type { Platform } from './platform.ts'
 import type { Era, EraVerdict, JsonObject, ListItems, ListKind, ToolResult } from './protocol.ts'
 import { requestInRounds } from './rounds.ts'
-import type { WriteBurst } from './stdio.ts'
+import type { SessionOptions } from './session-options.ts'
 import type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
-import type { HttpTarget, StdioTarget } from './target.ts'
 import { checkToolResult } from './validate.ts'
-
-export interface SessionOptions {
-  target: StdioTarget | HttpTarget
-  /** Default: the real one. */
-  platform?: Platform
-  clientInfo?: { name: string; version: string; title?: string }
-  /** What the server may ask of this client. */
-  capabilities?: JsonObject
-  /** Default `auto`: ask the server, unless `remembered` knows. */
-  era?: Era | 'auto'
-  remembered?: EraVerdict
-  /** For `elicitation/create`, `sampling/createMessage`, `roots/list`: pushed by legacy servers, embedded in results by modern ones. */
-  handlers?: Readonly<Record<string, ServerRequestHandler>>
-  onNotification?: (
-    method: string,
-    params: JsonObject,
-    call?: { id: number; method: string; params: JsonObject },
-  ) => void
-  /** Called once, with the first thing on stdout that is no message. */
-  onNoise?: (text: string) => void
-  /** Called at once when the start has failed; `connect` rejects with the same error as soon as nothing is left running. */
-  onFailing?: (error: Error) => void
-  /** Bytes of one message. Default 64 MiB. A longer one fails its call only. */
-  messageBytesMax?: number
-  /** One budget for the whole start: process, probe and handshake. Default 30,000. */
-  startupTimeoutMs?: number
-  /** Default `tick`; a gateway sets `turn`. */
-  writeBurst?: WriteBurst
-  /** Aborts the start. Afterwards it has no effect. */
-  signal?: AbortSignal
-}
 
 export class Session implements AsyncDisposable {
   readonly #options: SessionOptions

@@ -1,0 +1,34 @@
+// How to reach one server, and what its session may do.
+import type { CallContext, ServerRequestHandler } from './call.ts'
+import type { Platform } from './platform.ts'
+import type { Era, EraVerdict, JsonObject } from './protocol.ts'
+import type { WriteBurst } from './stdio.ts'
+import type { HttpTarget, StdioTarget } from './target.ts'
+
+export interface SessionOptions {
+  target: StdioTarget | HttpTarget
+  /** Default: the real one. */
+  platform?: Platform
+  clientInfo?: { name: string; version: string; title?: string }
+  /** What the server may ask of this client. */
+  capabilities?: JsonObject
+  /** Default `auto`: ask the server, unless `remembered` knows. */
+  era?: Era | 'auto'
+  remembered?: EraVerdict
+  /** For `elicitation/create`, `sampling/createMessage`, `roots/list`: pushed by legacy servers, embedded in results by modern ones. */
+  handlers?: Readonly<Record<string, ServerRequestHandler>>
+  /** Every notification of the server, progress apart. `call`: the one on whose stream it came, or the only one in flight. */
+  onNotification?: (method: string, params: JsonObject, call?: CallContext) => void
+  /** Called once, with the first thing on stdout that is no message. */
+  onNoise?: (text: string) => void
+  /** Called at once when the start has failed; `connect` rejects with the same error as soon as nothing is left running. */
+  onFailing?: (error: Error) => void
+  /** Bytes of one message. Default 64 MiB. A longer one fails its call only. */
+  messageBytesMax?: number
+  /** One budget for the whole start: process, probe and handshake. Default 30,000. */
+  startupTimeoutMs?: number
+  /** Default `tick`; a gateway sets `turn`. */
+  writeBurst?: WriteBurst
+  /** Aborts the start. Afterwards it has no effect. */
+  signal?: AbortSignal
+}
