@@ -1,11 +1,13 @@
 // The plain tools under the names that the conformance suite calls.
 import { setTimeout as pause } from 'node:timers/promises'
-import type {
-  CallToolResult,
-  ElicitRequestFormParams,
-  InputRequiredResult,
-  ServerContext,
-  Tool,
+import {
+  type CallToolResult,
+  type ElicitRequestFormParams,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type ServerContext,
+  type Tool,
 } from '@modelcontextprotocol/server'
 import { PNG, WAV } from './fixture-content.ts'
 
@@ -57,10 +59,19 @@ async function withLogging(context: ServerContext): Promise<CallToolResult> {
   return said('Logged three messages')
 }
 
-async function elicited(context: ServerContext, params: ElicitRequestFormParams): Promise<CallToolResult> {
-  const { action, content } = await context.mcpReq.elicitInput(params)
-  return said(`Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`)
+/** Asks the person by a form; for clients of the session era the SDK turns the question into a request of its own. */
+function elicited(
+  context: ServerContext,
+  params: ElicitRequestFormParams,
+  told: (action: string, content: string) => string,
+): CallToolResult | InputRequiredResult {
+  const view = inputResponse(context.mcpReq.inputResponses, 'form')
+  if (view.kind === 'elicit') return said(told(view.action, JSON.stringify(view.content ?? {})))
+  return inputRequired({ inputRequests: { form: inputRequired.elicit(params) } })
 }
+
+const completed = (action: string, content: string): string =>
+  `Elicitation completed: action=${action}, content=${content}`
 
 const media: FixtureTool[] = [
   constant('test_simple_text', 'Gives a text', said('This is a simple text response for testing.')),
@@ -100,18 +111,22 @@ const media: FixtureTool[] = [
   }),
 ]
 
-/** What a client of the session era is asked in the middle of a call. */
-const pushing: FixtureTool[] = [
+/** What clients are asked in the middle of a call. */
+const asking: FixtureTool[] = [
   {
     definition: {
       name: 'test_sampling',
       description: 'Asks the model of the client',
       inputSchema: { type: 'object', properties: { prompt: { type: 'string' } }, required: ['prompt'] },
     },
-    async run({ prompt }, context) {
+    run({ prompt }, context) {
+      const view = inputResponse(context.mcpReq.inputResponses, 'answer')
+      if (view.kind === 'sampling') {
+        const { content } = view.result
+        return said(`LLM response: ${'text' in content ? content.text : JSON.stringify(content)}`)
+      }
       const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: String(prompt) } }]
-      const { content } = await context.mcpReq.requestSampling({ messages, maxTokens: 100 })
-      return said(`LLM response: ${'text' in content ? content.text : JSON.stringify(content)}`)
+      return inputRequired({ inputRequests: { answer: inputRequired.createMessage({ messages, maxTokens: 100 }) } })
     },
   },
   {
@@ -120,67 +135,76 @@ const pushing: FixtureTool[] = [
       description: 'Asks the person',
       inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
     },
-    async run({ message }, context) {
+    run({ message }, context) {
       const properties = {
         username: { type: 'string', description: "User's response" },
         email: { type: 'string', description: "User's email address" },
       } as const
-      const { action, content } = await context.mcpReq.elicitInput({
-        message: String(message),
-        requestedSchema: { type: 'object', properties, required: ['username', 'email'] },
-      })
-      return said(`User response: action: ${action}, content: ${JSON.stringify(content ?? {})}`)
+      const requestedSchema = { type: 'object' as const, properties, required: ['username', 'email'] }
+      return elicited(
+        context,
+        { message: String(message), requestedSchema },
+        (action, content) => `User response: action: ${action}, content: ${content}`,
+      )
     },
   },
   plain('test_elicitation_sep1034_defaults', 'Asks with a default in every field', (_args, context) =>
-    elicited(context, {
-      message: 'Please check the values',
-      requestedSchema: {
-        type: 'object',
-        properties: {
-          name: { type: 'string', default: 'John Doe' },
-          age: { type: 'integer', default: 30 },
-          score: { type: 'number', default: 95.5 },
-          status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
-          verified: { type: 'boolean', default: true },
+    elicited(
+      context,
+      {
+        message: 'Please check the values',
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            name: { type: 'string', default: 'John Doe' },
+            age: { type: 'integer', default: 30 },
+            score: { type: 'number', default: 95.5 },
+            status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
+            verified: { type: 'boolean', default: true },
+          },
         },
       },
-    }),
+      completed,
+    ),
   ),
   plain('test_elicitation_sep1330_enums', 'Asks with every kind of choice', (_args, context) =>
-    elicited(context, {
-      message: 'Please choose',
-      requestedSchema: {
-        type: 'object',
-        properties: {
-          untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
-          titledSingle: {
-            type: 'string',
-            oneOf: [
-              { const: 'value1', title: 'First Option' },
-              { const: 'value2', title: 'Second Option' },
-              { const: 'value3', title: 'Third Option' },
-            ],
-          },
-          legacyEnum: {
-            type: 'string',
-            enum: ['opt1', 'opt2', 'opt3'],
-            enumNames: ['Option One', 'Option Two', 'Option Three'],
-          },
-          untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
-          titledMulti: {
-            type: 'array',
-            items: {
-              anyOf: [
-                { const: 'value1', title: 'First Choice' },
-                { const: 'value2', title: 'Second Choice' },
-                { const: 'value3', title: 'Third Choice' },
+    elicited(
+      context,
+      {
+        message: 'Please choose',
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
+            titledSingle: {
+              type: 'string',
+              oneOf: [
+                { const: 'value1', title: 'First Option' },
+                { const: 'value2', title: 'Second Option' },
+                { const: 'value3', title: 'Third Option' },
               ],
+            },
+            legacyEnum: {
+              type: 'string',
+              enum: ['opt1', 'opt2', 'opt3'],
+              enumNames: ['Option One', 'Option Two', 'Option Three'],
+            },
+            untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
+            titledMulti: {
+              type: 'array',
+              items: {
+                anyOf: [
+                  { const: 'value1', title: 'First Choice' },
+                  { const: 'value2', title: 'Second Choice' },
+                  { const: 'value3', title: 'Third Choice' },
+                ],
+              },
             },
           },
         },
       },
-    }),
+      completed,
+    ),
   ),
 ]
 
@@ -236,7 +260,7 @@ export function plainTools(changed: (what: 'tools' | 'prompts') => Promise<void>
       await pause(2 * STEP_MS)
       return said('Answered after the stream was closed')
     }),
-    ...pushing,
+    ...asking,
     schemaTool,
     plain('test_trigger_tool_change', 'Changes the list of tools', async () => {
       await changed('tools')
