@@ -1,6 +1,6 @@
 // A server of one client's own: introduced with that client's capabilities, asked for nothing else, gone with it.
 import type { Host, JsonObject, RawAnswer, RequestOptions, ServerDefinition, ServerPort } from '@convoke/host'
-import { SERVER_DEFAULTS } from '@convoke/host'
+import { HostError, type HostErrorCode, SERVER_DEFAULTS } from '@convoke/host'
 import type { Client } from '@convoke/wire/server'
 import { type Asked, handlersFor, type Voice } from './asks.ts'
 import { called } from './upstream-call.ts'
@@ -18,6 +18,14 @@ export interface DedicatedInit {
   /** What the server tells outside of any call. */
   readonly onNotification: (method: string, params: JsonObject) => void
 }
+
+/** How a server answers `initialize` that knows only the newer era. */
+const SPEAKS_NO_LEGACY: ReadonlySet<HostErrorCode> = new Set([
+  'VERSION_UNSUPPORTED',
+  'SERVER_ERROR',
+  'HTTP_STATUS',
+  'PROTOCOL_ERROR',
+])
 
 /** Opens its connection when it is first needed, and again when it was lost. */
 export class Dedicated implements AsyncDisposable {
@@ -52,7 +60,18 @@ export class Dedicated implements AsyncDisposable {
     return mine
   }
 
-  #open(): Promise<DedicatedPort> {
+  /** An older client meets the server in its own era, if the server speaks that, too: what it asks of a session means something there. */
+  async #open(): Promise<DedicatedPort> {
+    if (this.#init.client.era === 'modern') return this.#openIn(undefined)
+    try {
+      return await this.#openIn('legacy')
+    } catch (error) {
+      if (!HostError.is(error) || !SPEAKS_NO_LEGACY.has(error.code) || this.#ending.signal.aborted) throw error
+      return this.#openIn(undefined)
+    }
+  }
+
+  #openIn(era: 'legacy' | undefined): Promise<DedicatedPort> {
     const { host, server, client, capabilities, voice } = this.#init
     const asked: Asked = {
       who: called(server),
@@ -69,6 +88,7 @@ export class Dedicated implements AsyncDisposable {
         this.#told = undefined
         if (!repeated) this.#init.onNotification(method, params)
       },
+      ...(era === undefined ? {} : { era }),
       signal: this.#ending.signal,
     })
   }
