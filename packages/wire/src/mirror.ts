@@ -21,6 +21,9 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 const TOOLS_MAX = 20_000
 /** Of one schema. A larger one is not searched, so its tool is rejected. */
 const SCHEMA_NODES_MAX = 50_000
+/** Annotated properties of one tool, and how deep they may lie. */
+const PARAMETERS_MAX = 128
+const PATH_NAMES_MAX = 64
 const ANNOTATION = 'x-mcp-header'
 /** Where a schema holds further schemas that do not always apply to a value of fixed place. `map`: under names of its own. */
 const CONDITIONAL: Readonly<Record<string, 'one' | 'list' | 'map'>> = {
@@ -112,9 +115,15 @@ export function headerValue(value: string): string {
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 
+/** The way from the schema's root, as a list from its end: a hostile schema is deep. */
+interface Step {
+  readonly name: string
+  readonly up: Step | undefined
+}
+
 interface Place {
   readonly schema: unknown
-  readonly path: readonly string[]
+  readonly at: Step | undefined
   /** Reached through `properties` alone. */
   readonly plain: boolean
 }
@@ -123,46 +132,54 @@ interface Place {
 export function headerParameters(tool: Tool): readonly HeaderParameter[] | { invalid: string } {
   const found: HeaderParameter[] = []
   const taken = new Set<string>()
-  const open: Place[] = [{ schema: tool.inputSchema, path: [], plain: true }]
+  const open: Place[] = [{ schema: tool.inputSchema, at: undefined, plain: true }]
   for (let seen = 0; ; seen++) {
     const place = open.pop()
     if (place === undefined) return found
     if (seen >= SCHEMA_NODES_MAX) return { invalid: `inputSchema has more than ${SCHEMA_NODES_MAX} parts` }
-    const { schema, path } = place
+    const { schema, at } = place
     if (!isObject(schema)) continue
     if (Object.hasOwn(schema, ANNOTATION)) {
-      const invalid = fault(place, schema, taken)
+      const path = pathTo(at)
+      const invalid =
+        path === undefined ? `${ANNOTATION} deeper than ${PATH_NAMES_MAX} names` : fault(path, place, taken)
       if (invalid !== undefined) return { invalid }
-      found.push({ header: `mcp-param-${String(schema[ANNOTATION])}`.toLowerCase(), path })
+      found.push({ header: `mcp-param-${String(schema[ANNOTATION])}`.toLowerCase(), path: path ?? [] })
     }
     descend(place, schema, open)
   }
 }
 
-function fault({ path, plain }: Place, schema: JsonObject, taken: Set<string>): string | undefined {
-  const name = schema[ANNOTATION]
-  const where = path.length === 0 ? 'inputSchema' : `"${path.join('.')}"`
+function pathTo(end: Step | undefined): string[] | undefined {
+  const names: string[] = []
+  for (let step = end; step !== undefined; step = step.up) if (names.push(step.name) > PATH_NAMES_MAX) return undefined
+  return names.reverse()
+}
+
+function fault(path: readonly string[], { schema, plain }: Place, taken: Set<string>): string | undefined {
+  const { [ANNOTATION]: name, type } = schema as JsonObject
+  const where = path.length === 0 ? 'inputSchema' : `"${path.join('.').slice(0, 200)}"`
   if (!plain || path.length === 0) return `${where}: ${ANNOTATION} outside of plain properties`
   if (typeof name !== 'string' || !TOKEN.test(name)) return `${where}: ${ANNOTATION} is no header name`
-  if (!MIRRORED_TYPES.has(schema['type']))
-    return `${where}: ${ANNOTATION} on a value that is not a string, integer or boolean`
+  if (!MIRRORED_TYPES.has(type)) return `${where}: ${ANNOTATION} on a value that is not a string, integer or boolean`
   const header = name.toLowerCase()
   if (taken.has(header)) return `${where}: another property has the same ${ANNOTATION}`
+  if (taken.size >= PARAMETERS_MAX) return `more than ${PARAMETERS_MAX} properties with ${ANNOTATION}`
   taken.add(header)
   return undefined
 }
 
-function descend({ path, plain }: Place, schema: JsonObject, open: Place[]): void {
+function descend({ at, plain }: Place, schema: JsonObject, open: Place[]): void {
   const { properties } = schema
   if (isObject(properties))
-    for (const name in properties) open.push({ schema: properties[name], path: [...path, name], plain })
+    for (const name in properties) open.push({ schema: properties[name], at: { name, up: at }, plain })
   for (const keyword in CONDITIONAL) {
     const inner = schema[keyword]
     if (typeof inner !== 'object' || inner === null) continue
-    const below = [...path, `<${keyword}>`]
+    const below = { name: `<${keyword}>`, up: at }
     // Of a list or a map every member is a schema; `items` was a list once.
     const all = Array.isArray(inner) || CONDITIONAL[keyword] === 'map' ? Object.values(inner) : [inner]
-    for (const one of all) open.push({ schema: one, path: below, plain: false })
+    for (const one of all) open.push({ schema: one, at: below, plain: false })
   }
 }
 

@@ -206,4 +206,49 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A20',
   },
+  {
+    id: 'wire.180',
+    text: 'servers on SDK v1 work over HTTP, with and without sessions, with JSON and with event streams',
+    milestone: 1,
+  },
+  {
+    id: 'wire.181',
+    text: 'servers on SDK v2 work over HTTP in both eras',
+    milestone: 1,
+  },
+  {
+    id: 'wire.182',
+    text: 'a modern server over HTTP tells what was subscribed to and nothing else, also after its stream had dropped',
+    milestone: 1,
+    source: 'MCP 2026-07-28, Subscriptions',
+  },
+  {
+    id: 'wire.183',
+    text: 'a legacy resource subscription over HTTP survives the loss of its session',
+    milestone: 1,
+  },
+  {
+    id: 'wire.190',
+    text: 'a modern request repeats method, name and annotated arguments in headers, and a mismatch is told as such',
+    milestone: 1,
+    source: 'MCP 2026-07-28, Streamable HTTP, Request Metadata',
+  },
+  {
+    id: 'wire.191',
+    text: 'values that a header cannot carry as they are travel in Base64',
+    milestone: 1,
+    source: 'MCP 2026-07-28, Streamable HTTP, Value Encoding',
+  },
+  {
+    id: 'security.038',
+    text: 'a tool whose schema names a header that it may not name is rejected, and only that tool',
+    milestone: 1,
+    source: 'A51',
+  },
+  {
+    id: 'security.039',
+    text: 'private, local and reserved addresses are told from public ones in every way they can be written',
+    milestone: 1,
+    source: 'A19',
+  },
 ]
