@@ -137,14 +137,12 @@ export function headerParameters(tool: Tool): readonly HeaderParameter[] | { inv
     const place = open.pop()
     if (place === undefined) return found
     if (seen >= SCHEMA_NODES_MAX) return { invalid: `inputSchema has more than ${SCHEMA_NODES_MAX} parts` }
-    const { schema, at } = place
+    const { schema } = place
     if (!isObject(schema)) continue
     if (Object.hasOwn(schema, ANNOTATION)) {
-      const path = pathTo(at)
-      const invalid =
-        path === undefined ? `${ANNOTATION} deeper than ${PATH_NAMES_MAX} names` : fault(path, place, taken)
-      if (invalid !== undefined) return { invalid }
-      found.push({ header: `mcp-param-${String(schema[ANNOTATION])}`.toLowerCase(), path: path ?? [] })
+      const parameter = parameterAt(place, schema, taken)
+      if ('invalid' in parameter) return parameter
+      found.push(parameter)
     }
     descend(place, schema, open)
   }
@@ -156,17 +154,24 @@ function pathTo(end: Step | undefined): string[] | undefined {
   return names.reverse()
 }
 
-function fault(path: readonly string[], { schema, plain }: Place, taken: Set<string>): string | undefined {
-  const { [ANNOTATION]: name, type } = schema as JsonObject
+function parameterAt(
+  { at, plain }: Place,
+  schema: JsonObject,
+  taken: Set<string>,
+): HeaderParameter | { invalid: string } {
+  const { [ANNOTATION]: name, type } = schema
+  const path = pathTo(at)
+  if (path === undefined) return { invalid: `${ANNOTATION} deeper than ${PATH_NAMES_MAX} names` }
   const where = path.length === 0 ? 'inputSchema' : `"${path.join('.').slice(0, 200)}"`
-  if (!plain || path.length === 0) return `${where}: ${ANNOTATION} outside of plain properties`
-  if (typeof name !== 'string' || !TOKEN.test(name)) return `${where}: ${ANNOTATION} is no header name`
-  if (!MIRRORED_TYPES.has(type)) return `${where}: ${ANNOTATION} on a value that is not a string, integer or boolean`
+  if (!plain || path.length === 0) return { invalid: `${where}: ${ANNOTATION} outside of plain properties` }
+  if (typeof name !== 'string' || !TOKEN.test(name)) return { invalid: `${where}: ${ANNOTATION} is no header name` }
+  if (!MIRRORED_TYPES.has(type))
+    return { invalid: `${where}: ${ANNOTATION} on a value that is not a string, integer or boolean` }
   const header = name.toLowerCase()
-  if (taken.has(header)) return `${where}: another property has the same ${ANNOTATION}`
-  if (taken.size >= PARAMETERS_MAX) return `more than ${PARAMETERS_MAX} properties with ${ANNOTATION}`
+  if (taken.has(header)) return { invalid: `${where}: another property has the same ${ANNOTATION}` }
+  if (taken.size >= PARAMETERS_MAX) return { invalid: `more than ${PARAMETERS_MAX} properties with ${ANNOTATION}` }
   taken.add(header)
-  return undefined
+  return { header: `mcp-param-${header}`, path }
 }
 
 function descend({ at, plain }: Place, schema: JsonObject, open: Place[]): void {
