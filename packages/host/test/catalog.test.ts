@@ -130,7 +130,7 @@ verifies(['catalog.020', 'catalog.023'], async () => {
   // Notices without a change are answered by one listing and told to nobody.
   const asked = await listings()
   await callTool(before, 's/cry')
-  await expect.poll(listings, { interval: 50 }).toBe(asked + 1)
+  await expect.poll(listings, { interval: 50, timeout: 10_000 }).toBe(asked + 1)
   await using same = await host.bind()
   expect([same.revision, same.tools]).toEqual([after.revision, after.tools])
   expect(changesIn(events, 's')).toEqual([{ kind: 'tool-catalog.changed', server: 's', revision }])
@@ -145,10 +145,13 @@ verifies('catalog.021', async () => {
   await callTool(binding, 's/change', { count: 40, everyMs: 10 })
   const all = (): number => changesIn(events, 's').length
   await expect
-    .poll(async () => {
-      await using now = await host.bind()
-      return now.tools.filter(({ rawName }) => rawName.startsWith('added_')).length
-    })
+    .poll(
+      async () => {
+        await using now = await host.bind()
+        return now.tools.filter(({ rawName }) => rawName.startsWith('added_')).length
+      },
+      { timeout: 10_000 },
+    )
     .toBe(40)
   expect(all()).toBeLessThanOrEqual(3)
   const { requests } = await seenBy(binding, 's')
@@ -182,7 +185,7 @@ verifies('catalog.024', async () => {
   const listening = async (server: string): Promise<boolean> =>
     (await seenBy(binding, server)).requests.includes('subscriptions/listen')
   for (const server of ['pipe', 'web']) {
-    await expect.poll(() => listening(server)).toBe(true)
+    await expect.poll(() => listening(server), { timeout: 10_000 }).toBe(true)
     const changed = eventOf(host, 'tool-catalog.changed', (event) => event.server === server)
     await callTool(binding, `${server}/change`)
     await changed

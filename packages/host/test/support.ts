@@ -1,4 +1,5 @@
 // What the tests of this package share: definitions of real servers, and waiting for what a host tells.
+import { readFileSync } from 'node:fs'
 import {
   type Binding,
   type CallOptions,
@@ -83,12 +84,14 @@ export function statusOf(host: Host, server: string): ServerStatus {
   return status
 }
 
+/** Does the process run? One that only waits to be collected by its parent does not. */
 export function isAlive(pid: number | undefined): boolean {
   if (pid === undefined) return false
   try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
+    process.kill(pid, 0)
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' && process.platform !== 'linux'
   }
 }
 

@@ -40,6 +40,7 @@ const TIMEOUTS: Readonly<Record<string, HostErrorCode>> = {
 const MESSAGE_CHARS_MAX = 500
 const STDERR_CHARS_MAX = 4_000
 const DATA_CHARS_MAX = 64 * 1024
+const CAUSES_MAX = 5
 
 /** The error of this library behind whatever was thrown; its message names the server. A `HostError` is returned as it is. */
 export function hostErrorOf(error: unknown, server: string): HostError {
@@ -48,10 +49,19 @@ export function hostErrorOf(error: unknown, server: string): HostError {
     return new HostError('INTERNAL', `Server "${server}": ${cleanLine(String(error), MESSAGE_CHARS_MAX)}`, {
       cause: error,
     })
+  const own = error.code === 'unauthorized' ? ownErrorIn(error) : undefined
+  if (own !== undefined) return own
   return new HostError(codeOf(error), `Server "${server}": ${cleanLine(error.message, MESSAGE_CHARS_MAX)}`, {
     details: detailsOf(error.details),
     cause: error,
   })
+}
+
+/** What made the credentials was ours (a headers helper), and has said already what went wrong. */
+function ownErrorIn(error: WireError): HostError | undefined {
+  let cause: unknown = error.cause
+  for (let depth = 0; depth < CAUSES_MAX && cause instanceof WireError; depth++) cause = cause.cause
+  return HostError.is(cause) ? cause : undefined
 }
 
 function codeOf({ code, details }: WireError): HostErrorCode {

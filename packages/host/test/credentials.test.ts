@@ -1,0 +1,247 @@
+// What an HTTP server gets to see of us, and what happens when it does not like it.
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryAuthorization, nodePlatform, type Platform } from '@convoke/host'
+import { startScriptedHttp, verifies } from '@convoke/testkit'
+import { expect, test } from 'vitest'
+import { parseHelperOutput } from '../src/protocol/headers-helper.ts'
+import { startRawHttp } from './raw-http.ts'
+import { callTool, hostOf, http, scripted, statusOf, textIn } from './support.ts'
+
+const withEnv = (env: Record<string, string>): { platform: Platform } => ({
+  platform: { ...nodePlatform, env: { ...nodePlatform.env, ...env } },
+})
+
+verifies('connection.050', async () => {
+  await using server = await startScriptedHttp({ token: 'right' })
+  const { host } = await hostOf([
+    http('locked', server.url),
+    http('wrong key', server.url, {}, { headers: { Authorization: 'Bearer wrong' } }),
+  ])
+  await using _ = host
+  await host.whenSettled()
+  expect(statusOf(host, 'locked')).toMatchObject({
+    state: 'needs-auth',
+    reason: { code: 'AUTH_REQUIRED', message: expect.stringMatching(/^Server "locked".*Run: convoke login locked$/) },
+  })
+  expect(statusOf(host, 'wrong key').reason?.message).toMatch(/The configured credentials were not accepted$/)
+  const asked = server.requests.length
+  await using _binding = await host.bind()
+  await host.whenSettled({ servers: ['locked', 'wrong key'] })
+  expect(server.requests).toHaveLength(asked)
+  expect(statusOf(host, 'locked').nextRetryAtMs).toBeUndefined()
+})
+
+test('credentials that are refused in the middle of a life make the server need them', async () => {
+  let isOpen = true
+  const locked = { status: 401, headers: { 'www-authenticate': 'Bearer' } }
+  await using server = await startRawHttp({
+    'tools/list': () => ({ result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }),
+    'tools/call': () => (isOpen ? { result: { content: [] } } : locked),
+  })
+  const { host } = await hostOf([http('s', server.url)])
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  expect((await callTool(binding, 's/t')).kind).toBe('ok')
+  isOpen = false
+  expect(await callTool(binding, 's/t')).toMatchObject({ kind: 'failed', error: { code: 'AUTH_REQUIRED' } })
+  expect(statusOf(host, 's').state).toBe('needs-auth')
+})
+
+verifies('connection.051', async () => {
+  await using server = await startScriptedHttp({ token: 'from-variable' })
+  const { host } = await hostOf(
+    [
+      http(
+        'bearer',
+        server.url,
+        {},
+        {
+          bearerTokenEnvVar: 'CONVOKE_TEST_TOKEN',
+          headers: { 'X-Literal': 'one' },
+          envHeaders: { 'X-From': 'CONVOKE_TEST_HEADER', 'x-absent': 'CONVOKE_TEST_ABSENT' },
+        },
+      ),
+      http('missing', server.url, {}, { bearerTokenEnvVar: 'CONVOKE_TEST_ABSENT' }),
+      http('blank', server.url, {}, { bearerTokenEnvVar: 'CONVOKE_TEST_BLANK' }),
+    ],
+    withEnv({ CONVOKE_TEST_TOKEN: 'from-variable', CONVOKE_TEST_HEADER: 'two', CONVOKE_TEST_BLANK: '  ' }),
+  )
+  await using _ = host
+  await host.whenSettled()
+  expect(host.statuses.map(({ name, state, reason }) => [name, state, reason?.code])).toEqual([
+    ['bearer', 'ready', undefined],
+    ['missing', 'needs-input', 'VARIABLE_MISSING'],
+    ['blank', 'needs-input', 'VARIABLE_MISSING'],
+  ])
+  expect(statusOf(host, 'missing').reason?.message).toBe(
+    'Server "missing" needs the environment variable CONVOKE_TEST_ABSENT (bearerTokenEnvVar), and it is not set',
+  )
+  for (const { headers } of server.requests) {
+    expect(headers).toMatchObject({ authorization: 'Bearer from-variable', 'x-literal': 'one', 'x-from': 'two' })
+    expect(headers).not.toHaveProperty('x-absent')
+  }
+})
+
+test('a certificate file that cannot be read names itself', async () => {
+  const { host } = await hostOf([http('s', 'https://127.0.0.1:9/mcp', {}, { ca: '/no/such/file.pem' })])
+  await using _ = host
+  await host.whenSettled()
+  expect(statusOf(host, 's').reason).toMatchObject({
+    code: 'CA_UNREADABLE',
+    message: expect.stringContaining('/no/such/file.pem'),
+  })
+})
+
+verifies('connection.052', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'convoke-host-'))
+  try {
+    // Counts its runs; the first token is already too old.
+    const path = join(folder, 'helper.sh')
+    await writeFile(
+      path,
+      `#!/bin/sh\necho run >> "${folder}/runs"\nn=$(wc -l < "${folder}/runs" | tr -d ' ')\nprintf '{"Authorization":"Bearer token-%s"}' "$n"\n`,
+    )
+    await chmod(path, 0o755)
+    const lying = join(folder, 'lying.sh')
+    await writeFile(lying, `#!/bin/sh\nprintf '{"Host":"evil.example","x-key":"hunter2hunter2"}'\n`)
+    await chmod(lying, 0o755)
+    await using server = await startScriptedHttp({ token: 'token-2' })
+    const { host, events } = await hostOf([
+      http('helped', server.url, {}, { headersHelper: { command: path, args: [] } }),
+      http('lying', server.url, {}, { headersHelper: { command: lying, args: [] } }),
+      http('absent', server.url, {}, { headersHelper: { command: join(folder, 'no-such'), args: [] } }),
+    ])
+    await using _ = host
+    await host.whenSettled()
+    expect(statusOf(host, 'helped').state).toBe('ready')
+    expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(
+      new Set(['Bearer token-1', 'Bearer token-2']),
+    )
+    expect(statusOf(host, 'lying')).toMatchObject({
+      state: 'failed',
+      reason: {
+        code: 'HEADERS_HELPER_FAILED',
+        message: 'Server "lying": the headersHelper gave no headers: it sets the reserved header "host"',
+      },
+    })
+    expect(statusOf(host, 'absent').reason?.code).toBe('HEADERS_HELPER_FAILED')
+    expect(JSON.stringify([host.statuses, events])).not.toContain('hunter2')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test.each([
+  ['{"X-A":"1","x-b":"2"}', { 'x-a': '1', 'x-b': '2' }],
+  ['  {}\n', {}],
+  ['nonsense', 'its output is not JSON'],
+  ['["x"]', 'its output is not a JSON object'],
+  ['{"x":1}', 'the value of "x" is no header value'],
+  ['{"x":"a\\nb"}', 'the value of "x" is no header value'],
+  ['{"a b":"x"}', 'a name in its output is no header name'],
+  ['{"X":"1","x":"2"}', 'it sets "x" twice'],
+  ['{"Content-Length":"1"}', 'it sets the reserved header "content-length"'],
+])('what a headers helper prints: %s', (printed, means) => {
+  expect(parseHelperOutput(printed)).toEqual(means)
+})
+
+verifies('connection.053', async () => {
+  // An authorization server in a few lines; the "browser" follows its redirect at once.
+  const origin = (): string => `http://127.0.0.1:${(oauth.address() as { port: number }).port}`
+  const oauth = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', origin())
+    const json = (body: object): void =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    request.resume()
+    if (url.pathname.startsWith('/.well-known/oauth-authorization-server'))
+      return json({
+        issuer: origin(),
+        authorization_endpoint: `${origin()}/authorize`,
+        token_endpoint: `${origin()}/token`,
+        registration_endpoint: `${origin()}/register`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['none'],
+      })
+    if (url.pathname === '/register')
+      return response
+        .writeHead(201, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ client_id: 'c', redirect_uris: ['http://127.0.0.1/back'] }))
+    if (url.pathname === '/token') return json({ access_token: 'signed-in', token_type: 'Bearer' })
+    return response.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => oauth.listen(0, '127.0.0.1', resolve))
+  await using server = await startRawHttp({
+    initialize: (_message, { authorization }) =>
+      authorization === 'Bearer signed-in'
+        ? { result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: {} } }
+        : { status: 401, headers: { 'www-authenticate': 'Bearer' } },
+    'server/discover': (_message, { authorization }) =>
+      authorization === 'Bearer signed-in'
+        ? { error: { code: -32601, message: 'x' } }
+        : { status: 401, headers: { 'www-authenticate': 'Bearer' } },
+    'tools/list': () => ({ result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }),
+    'tools/call': () => ({ result: { content: [{ type: 'text', text: 'in' }] } }),
+  })
+  try {
+    const pages: string[] = []
+    const { host } = await hostOf([http('s', server.url), scripted('never-asked')], {
+      authorization: ({ transport }) =>
+        transport.kind !== 'http'
+          ? undefined
+          : memoryAuthorization({
+              serverUrl: origin(),
+              redirectUrl: 'http://127.0.0.1/back',
+              openPage: async (url) => {
+                pages.push(url.pathname)
+                expect(url.searchParams.get('code_challenge_method')).toBe('S256')
+                return new URLSearchParams({ code: 'abc', state: url.searchParams.get('state') ?? '' })
+              },
+            }),
+    })
+    await using _ = host
+    await host.whenSettled()
+    expect(statusOf(host, 's').state).toBe('ready')
+    await using binding = await host.bind()
+    expect(textIn(await callTool(binding, 's/t'))).toBe('in')
+    expect(pages).toEqual(['/authorize'])
+  } finally {
+    oauth.closeAllConnections()
+    await new Promise((resolve) => oauth.close(resolve))
+  }
+})
+
+verifies('security.135', async () => {
+  const secret = 'hunter2-hunter2-hunter2'
+  const literal = 'literal-api-key-value'
+  const { host, events } = await hostOf(
+    [
+      {
+        ...scripted('dies'),
+        transport: {
+          kind: 'stdio',
+          command: '/bin/sh',
+          args: ['-c', 'text="using $MY_TOKEN and $API_KEY"; echo "$text"; echo "$text" >&2; exit 3'],
+          env: { API_KEY: literal },
+          envVars: ['MY_TOKEN'],
+        },
+      },
+    ],
+    withEnv({ MY_TOKEN: secret }),
+  )
+  await using _ = host
+  await host.whenSettled()
+  const all = JSON.stringify([host.statuses, events])
+  expect(statusOf(host, 'dies')).toMatchObject({
+    state: 'failed',
+    reason: { message: 'Server "dies" ended with code 3 (last stderr line: using [redacted] and [redacted])' },
+    stderrTail: 'using [redacted] and [redacted]',
+  })
+  expect(all).toContain('server.noise')
+  expect(all).not.toContain(secret)
+  expect(all).not.toContain(literal)
+})
