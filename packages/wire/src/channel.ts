@@ -54,6 +54,8 @@ export interface ChannelContext {
   platform: Platform
   /** Bytes of one message; a longer one fails its call and nothing else. */
   messageBytesMax: number
+  /** Called once, with the first byte that comes from the server's process. */
+  onFirstOutput?: (() => void) | undefined
   /** The receiver is made after its channel: call this when something comes, not earlier. */
   receiver: () => Receiver
 }

@@ -86,6 +86,7 @@ async function open(options: SessionOptions, platform: Platform): Promise<Opened
     platform,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     receiver: () => peer as Peer,
+    onFirstOutput: options.onFirstOutput,
   }
   // Only what is used is loaded: a host of stdio servers never reads the HTTP code, and the other way round.
   const { target } = options

@@ -10,7 +10,7 @@ import type { Platform } from './platform.ts'
 import type { JsonObject } from './protocol.ts'
 import { Questions } from './questions.ts'
 import { type RequestMeta, requestText } from './request-text.ts'
-import { isTooStructured, UNCHECKED_BYTES_MAX } from './structure.ts'
+import { structureFault, UNCHECKED_BYTES_MAX } from './structure.ts'
 
 export type { Call, CallContext, RawAnswer, RequestOptions, ServerRequestHandler } from './call.ts'
 export type { Channel, ChannelContext, Receiver } from './channel.ts'
@@ -31,6 +31,9 @@ export interface PeerHooks {
 const IDLE_TIMEOUT_MS = 60_000
 const NOISE_CHARS_KEPT = 512
 const METHOD_NOT_FOUND = -32601
+const EDGE_BYTES = 512
+/** Longer texts than this V8 cannot make, whatever the cap of a message is set to. */
+const TEXT_BYTES_MAX = 500_000_000
 const LISTEN = 'subscriptions/listen'
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
@@ -201,19 +204,21 @@ export class Peer implements Receiver {
   receive(bytes: Buffer, start: number, end: number, via?: Call): void {
     if (this.#ended !== undefined) return
     if (this.#rawCalls > 0 && this.#answeredRaw(bytes, start, end)) return
-    if (end - start > UNCHECKED_BYTES_MAX && isTooStructured(bytes, start, end))
-      return this.receiveOversized(bytes.subarray(start, start + 512), bytes.subarray(end - 512, end), end - start, via)
-    const text = bytes.toString('utf8', start, end)
+    if (end - start > UNCHECKED_BYTES_MAX) {
+      const fault = end - start > TEXT_BYTES_MAX ? 'is too long for a text' : structureFault(bytes, start, end)
+      if (fault !== undefined)
+        return this.#drop(bytes.subarray(start, start + EDGE_BYTES), bytes.subarray(end - EDGE_BYTES, end), fault, via)
+    }
+    if (!mayBeJson(bytes, start, end)) return this.#noiseIn(bytes, start, end)
     let message: unknown
     try {
-      message = JSON.parse(text)
+      message = JSON.parse(bytes.toString('utf8', start, end))
     } catch {
-      if (text.trim() !== '') this.#noise(text)
-      return
+      return this.#noiseIn(bytes, start, end)
     }
     if (Array.isArray(message))
-      for (const one of message) this.#dispatch(one, text, via) // batches: 2025-03-26 only
-    else this.#dispatch(message, text, via)
+      for (const one of message) this.#dispatch(one, via) // batches: 2025-03-26 only
+    else this.#dispatch(message, via)
   }
 
   #answeredRaw(bytes: Buffer, start: number, end: number): boolean {
@@ -226,14 +231,20 @@ export class Peer implements Receiver {
   }
 
   receiveOversized(head: Buffer, tail: Buffer, length: number, via?: Call): void {
+    this.#drop(head, tail, `has ${length} bytes, more than allowed`, via)
+  }
+
+  #drop(head: Buffer, tail: Buffer, fault: string, via: Call | undefined): void {
     const id = recoverId(head, tail)
     const call = via ?? (id === undefined ? this.#onlyCall() : this.#pending.get(callIdInJson(id)))
     if (call !== undefined && this.isPending(call))
-      this.fail(
-        call,
-        new WireError('too-large', `The answer to "${call.method}" has ${length} bytes, more than allowed`),
-      )
-    else this.#noise(`dropped a message of ${length} bytes`)
+      this.fail(call, new WireError('too-large', `The answer to "${call.method}" ${fault}`, { sent: true }))
+    else this.#noise(`dropped a message: it ${fault}`)
+  }
+
+  #noiseIn(bytes: Buffer, start: number, end: number): void {
+    const text = bytes.toString('utf8', start, Math.min(end, start + NOISE_CHARS_KEPT * 4))
+    if (text.trim() !== '') this.#noise(text)
   }
 
   #noise(text: string): void {
@@ -254,8 +265,8 @@ export class Peer implements Receiver {
     ;(call.resolve as (answer: RawAnswer) => void)({ kind, body: bytes.subarray(start, end), typed })
   }
 
-  #dispatch(message: unknown, text: string, via: Call | undefined): void {
-    if (typeof message !== 'object' || message === null) return this.#noise(text)
+  #dispatch(message: unknown, via: Call | undefined): void {
+    if (typeof message !== 'object' || message === null) return this.#noise(shown(message))
     const { id, method, params, result, error } = message as {
       id?: unknown
       method?: unknown
@@ -263,11 +274,11 @@ export class Peer implements Receiver {
       result?: unknown
       error?: unknown
     }
-    if (method === undefined) return this.#answer(id, result, error, text)
-    if (typeof method !== 'string') return this.#noise(text)
+    if (method === undefined) return this.#answer(id, result, error)
+    if (typeof method !== 'string') return this.#noise(shown(message))
     const given = isPlainObject(params) ? params : {}
     if (id === undefined) return this.#notified(method, given, via)
-    if (typeof id !== 'string' && typeof id !== 'number') return this.#noise(text)
+    if (typeof id !== 'string' && typeof id !== 'number') return this.#noise(shown(message))
     this.#questions.take({ id, method, params: given, call: this.#callOf(given, via) })
   }
 
@@ -287,10 +298,10 @@ export class Peer implements Receiver {
     callSafely(() => this.#hooks.onNotification(method, params, call))
   }
 
-  #answer(id: unknown, result: unknown, error: unknown, text: string): void {
+  #answer(id: unknown, result: unknown, error: unknown): void {
     const call = this.#pending.get(callIdOf(id)) // some servers answer "7" to 7
     if (call === undefined) {
-      if (result === undefined && error === undefined) this.#noise(text)
+      if (result === undefined && error === undefined) this.#noise('JSON that is no message')
       return
     } // else: a late answer
     if (error !== undefined && error !== null) {
@@ -380,4 +391,15 @@ function rpcErrorOf(error: unknown): RpcError {
 
 function isPlainObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Servers print a lot that is none; a failed parse costs an error with a stack each time. */
+function mayBeJson(bytes: Buffer, start: number, end: number): boolean {
+  let at = start
+  while (at < end && (bytes[at] as number) <= 32) at++
+  return bytes[at] === 123 || bytes[at] === 91
+}
+
+function shown(message: unknown): string {
+  return `JSON that is no message: ${typeof message === 'object' ? Object.keys(message ?? {}).join(', ') : String(message)}`
 }

@@ -11,6 +11,8 @@ export interface Reaped {
 }
 
 const FILES_MAX = 256
+/** What a host that died while it was writing leaves. */
+const LEASE_DRAFT = /^host-\d+-[0-9a-f]{32}\.json\.\d+\.\d+\.tmp$/
 const FOREIGN_FILE_KEPT_MS = 30 * 24 * 3_600_000
 const BROKEN_FILE_KEPT_MS = 3_600_000
 
@@ -40,7 +42,10 @@ async function deadHosts(directory: string, platform: Platform): Promise<{ path:
   if (!(await isOurs(platform, directory, 'directory'))) return []
   const place = platform.processes.place()
   const dead: { path: string; record: LeaseRecord }[] = []
-  const names = (await platform.files.list(directory)).filter((name) => LEASE_FILE.test(name))
+  const all = await platform.files.list(directory)
+  for (const name of all.filter((one) => LEASE_DRAFT.test(one)).slice(0, FILES_MAX))
+    await removeOld(`${directory}/${name}`, BROKEN_FILE_KEPT_MS, platform)
+  const names = all.filter((name) => LEASE_FILE.test(name))
   for (const name of names.slice(0, FILES_MAX)) {
     const path = `${directory}/${name}`
     if (!(await isOurs(platform, path, 'file'))) continue

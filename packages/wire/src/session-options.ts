@@ -21,6 +21,8 @@ export interface SessionOptions {
   onNotification?: (method: string, params: JsonObject, call?: CallContext) => void
   /** Called once, with the first thing on stdout that is no message. */
   onNoise?: (text: string) => void
+  /** Called once, when the first byte comes on stdout (stdio): whatever installs the server has done so by then. */
+  onFirstOutput?: () => void
   /** Called at once when the start has failed; `connect` rejects with the same error as soon as nothing is left running. */
   onFailing?: (error: Error) => void
   /** Bytes of one message. Default 64 MiB. A longer one fails its call only. */

@@ -31,6 +31,8 @@ export interface ProcessEnd {
 
 /** How long output may still be read after the process itself has ended, when something else holds its pipes open. */
 const DRAIN_MS = 250
+/** A grandchild that goes on writing into the pipe keeps nobody alive. */
+const DRAIN_TURNS_MAX = 8
 
 /** Groups to kill if the host exits without closing. */
 const guards = new WeakMap<Platform, ExitGuard>()
@@ -109,7 +111,7 @@ export class SpawnedProcess {
       const end = (code: number | null, signal: string | null): void =>
         resolve({ ...(code === null ? {} : { exitCode: code }), ...(signal === null ? {} : { signal }) })
       child.once('close', end)
-      child.once('exit', (code, signal) => this.#whenQuiet(() => end(code, signal)))
+      child.once('exit', (code, signal) => this.#whenQuiet(DRAIN_TURNS_MAX, () => end(code, signal)))
     })
     this.gone = this.ended.then(() => this.#clean())
   }
@@ -183,10 +185,10 @@ export class SpawnedProcess {
     })
   }
 
-  /** After a blocked event loop the timer is early and the data late: only an interval without data counts. */
-  #whenQuiet(then: () => void): void {
+  /** After a blocked event loop the timer is early and the data late: only an interval without data counts, or too many with. */
+  #whenQuiet(turnsLeft: number, then: () => void): void {
     this.#outputCame = false
-    const look = (): void => (this.#outputCame ? this.#whenQuiet(then) : then())
+    const look = (): void => (this.#outputCame && turnsLeft > 1 ? this.#whenQuiet(turnsLeft - 1, then) : then())
     this.#quietTimer = this.#platform.setTimer(() => setImmediate(look), DRAIN_MS, 'background')
   }
 

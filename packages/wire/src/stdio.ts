@@ -43,7 +43,7 @@ export class StdioChannel implements Channel {
 
   private constructor(
     child: SpawnedProcess,
-    { platform, messageBytesMax, receiver }: ChannelContext,
+    { platform, messageBytesMax, receiver, onFirstOutput }: ChannelContext,
     burst: WriteBurst,
   ) {
     this.#platform = platform
@@ -57,7 +57,12 @@ export class StdioChannel implements Channel {
       },
       messageBytesMax,
     )
+    let hasSpoken = false
     child.onOutput((chunk) => {
+      if (!hasSpoken) {
+        hasSpoken = true
+        onFirstOutput?.()
+      }
       // While it is being closed a server is still read, so that it can end, but nobody waits for what it says.
       if (this.#closing === undefined) this.#reader.push(chunk)
     })

@@ -2,7 +2,7 @@
 import { sdk2Stdio, verifies } from '@convoke/testkit'
 import { Session, type SessionOptions, WireError } from '@convoke/wire'
 import { expect, test } from 'vitest'
-import { grandchildrenIn, isAlive, linesServer, type Rules, seenBy, textOf } from './lines.ts'
+import { grandchildrenIn, isAlive, linesServer, type Rules, result, seenBy, textOf } from './lines.ts'
 
 const MODERN = '"resultType":"complete"'
 const DISCOVERED = `{"jsonrpc":"2.0","id":$ID,"result":{${MODERN},"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"m","version":"1"}}}}`
@@ -74,15 +74,31 @@ verifies('wire.011', async () => {
 })
 
 verifies('wire.012', async () => {
-  await using session = await open({ 'server/discover': [] })
+  const asked: (string | undefined)[] = []
+  const rules: Rules = {
+    'server/discover': [],
+    'tools/call ask': ['{"jsonrpc":"2.0","id":1,"method":"roots/list"}'],
+    // An answer to the old question that comes now changes nothing.
+    answer: [`{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}}`, result('asked', '$ID(ask)')],
+  }
+  await using session = await open(rules, {
+    handlers: {
+      'roots/list': (_params, { call }) => {
+        asked.push(call?.method)
+        return Promise.resolve({ roots: [] })
+      },
+    },
+  })
   expect([session.era, session.launches]).toEqual(['legacy', 1])
-  // The question is not left among the calls in flight, and an answer to it that comes now changes nothing.
   await expect(methods(session)).resolves.toEqual([
     'server/discover',
     'initialize',
     'notifications/initialized',
     'tools/call',
   ])
+  // The question is not left among the calls in flight: this is the only one.
+  expect(textOf(await session.callTool('ask'))).toBe('asked')
+  expect(asked).toEqual(['tools/call'])
 })
 
 test('a server that boots for three seconds is connected on one launch', async () => {

@@ -201,6 +201,45 @@ verifies('wire.064', async () => {
   await new Promise((resolve) => bystander.once('close', resolve))
 })
 
+test('where environments cannot be read, the recorded processes and their groups are ended, by number and start time', async () => {
+  await using state = await folder()
+  const blind = {
+    ...nodePlatform,
+    processes: { ...nodePlatform.processes, readsEnvironments: false, variable: () => undefined, carrying: () => [] },
+  }
+  const code =
+    'require("node:child_process").spawn("sleep", ["300"], { stdio: "ignore" }); setInterval(() => {}, 60000)'
+  const leftover = spawn(process.execPath, ['-e', code], { stdio: 'ignore', detached: true })
+  const gone = new Promise((resolve) => leftover.once('close', resolve))
+  const pid = leftover.pid as number
+  const members = (): number[] =>
+    nodePlatform.processes
+      .all()
+      .filter(({ groupId, zombie }) => groupId === pid && !zombie)
+      .map((one) => one.pid)
+  await until(() => members().length === 2)
+  const startedAt = nodePlatform.processes.facts(pid)?.startedAt
+  const write = (index: number, child: object): Promise<void> => {
+    const host = String(index).padStart(32, '0')
+    const record = {
+      version: 1,
+      place: nodePlatform.processes.place(),
+      host,
+      pid: 2_222_222,
+      startedAt: '1',
+      children: [child],
+    }
+    return writeFile(join(state.path, `host-2222222-${host}.json`), JSON.stringify(record), { mode: 0o600 })
+  }
+  await write(1, { lease: 'x-1', pid, startedAt: `${startedAt}0`, command: 'node' })
+  expect(await reapLeftovers(state.path, blind)).toEqual([])
+  expect(members()).toHaveLength(2)
+  await write(2, { lease: 'x-1', pid, startedAt, command: 'node' })
+  expect((await reapLeftovers(state.path, blind)).map((one) => one.pid).sort()).toHaveLength(2)
+  expect(members()).toEqual([])
+  await gone
+})
+
 test('the lease file goes with the last process', async () => {
   await using state = await folder()
   const leaseDirectory = join(state.path, 'leases')

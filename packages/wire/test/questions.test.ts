@@ -131,10 +131,11 @@ verifies('wire.041', async () => {
   )
   await session.callTool('take-back')
   const answers = (await seenBy(session)).filter(({ method }) => method === undefined)
+  answers.sort((a, b) => String(a.id).localeCompare(String(b.id)))
   expect(answers).toEqual([
     { jsonrpc: '2.0', id: 1, result: {} },
-    { jsonrpc: '2.0', id: '4', result: {} },
     { jsonrpc: '2.0', id: 2, error: { code: -32601, message: 'Method not found' } },
+    { jsonrpc: '2.0', id: '4', result: {} },
   ])
   expect([signalled, session.noiseCount]).toEqual([true, 2])
 })
