@@ -159,5 +159,10 @@ async function main(): Promise<void> {
   await runAll()
 }
 
-if (options.help) process.stdout.write(HELP)
-else await main()
+try {
+  if (options.help) process.stdout.write(HELP)
+  else await main()
+} catch (error) {
+  process.stdout.write(`FAILED ${String(error)}\nclients: 0 of ${wanted.length} passed\n`)
+  await report(0, wanted.length)
+}

@@ -27,11 +27,11 @@ export interface ClientWorld {
 
 export type ClientRun = (world: ClientWorld, text: string) => Promise<ClientOutcome>
 
-/** How many of the expected tools were shown. Clients put prefixes of their own in front of names. */
+/** How many of the expected tools were shown. Clients put prefixes of their own in front of names; Codex also turns hyphens into underscores. */
 export function countSeen(expected: readonly string[], shown: readonly string[]): number {
-  const ends = (one: string, name: string): boolean =>
-    one === name || one.endsWith(`_${name}`) || one.endsWith(`/${name}`)
-  return expected.filter((name) => shown.some((one) => ends(one, name))).length
+  const plain = (name: string): string => name.replaceAll('-', '_')
+  const names = shown.map(plain)
+  return expected.filter((name) => names.some((one) => new RegExp(`(^|[_/])${plain(name)}$`).test(one))).length
 }
 
 /** What is wrong with an outcome, or nothing: every tool was shown, and the text came back. */

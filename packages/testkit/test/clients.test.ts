@@ -54,6 +54,7 @@ test.for([
 test('names count under the prefixes that clients put before them', () => {
   expect(countSeen(['a__b', 'c'], ['mcp_convoke_a__b', 'mcp__convoke/c'])).toBe(2)
   expect(countSeen(['a__b', 'c'], ['a__bc', 'cc'])).toBe(0)
+  expect(countSeen(['a__get-b'], ['mcp__convoke/a__get_b'])).toBe(1)
 })
 
 verifies('house.005', async () => {

@@ -251,4 +251,27 @@ export const http: readonly Requirement[] = [
     milestone: 1,
     source: 'A19',
   },
+  {
+    id: 'security.040',
+    text: 'an answer whose framing can be read in two ways fails its call, and nothing else',
+    milestone: 1,
+    source: 'RFC 9112 6.3, A33',
+  },
+  {
+    id: 'security.041',
+    text: 'an answer that never comes to an end is ended by the limits of its call, wherever it drips',
+    milestone: 1,
+    source: 'A47',
+  },
+  {
+    id: 'security.042',
+    text: 'what a server says unasked on an idle connection is never taken for an answer',
+    milestone: 1,
+  },
+  {
+    id: 'security.043',
+    text: 'where only public addresses are allowed, no way to write another one leads to it',
+    milestone: 1,
+    source: 'A19',
+  },
 ]
