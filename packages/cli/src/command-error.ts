@@ -12,6 +12,11 @@ export class CommandError extends Error {
     this.exitCode = exitCode
     this.code = code
   }
+
+  /** By its shape, because the command's files each have a class of their own. */
+  static is(value: unknown): value is CommandError {
+    return value instanceof Error && value.name === 'CommandError' && 'exitCode' in value && 'code' in value
+  }
 }
 
 /** A command line that cannot be carried out. */

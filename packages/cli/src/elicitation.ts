@@ -1,7 +1,6 @@
 // Answers to what a server asks a person while a call runs.
 
 import { cleanLine, cleanText, type JsonObject, type ServerRequestHandler } from '@convoke/host'
-import { readJsonObject } from './call-arguments.ts'
 import type { CommandContext } from './context.ts'
 import { isRecord } from './signature.ts'
 import { styled } from './terminal.ts'
@@ -9,16 +8,17 @@ import { styled } from './terminal.ts'
 /**
  * Asks the person on a terminal. Without one, forms are answered from `answers` (the JSON of --answers) and everything else is
  * declined, with a notice that names the option.
- *
- * @throws {CommandError} when `answers` is not a JSON object.
  */
-export function elicitationHandler(context: CommandContext, server: string, answers?: string): ServerRequestHandler {
-  const prepared = answers === undefined ? undefined : readJsonObject(answers, '--answers')
+export function elicitationHandler(
+  context: CommandContext,
+  server: string,
+  answers: JsonObject | undefined,
+): ServerRequestHandler {
   const { terminal } = context
   return async (params, { signal }) => {
     const message = typeof params['message'] === 'string' ? params['message'] : ''
     const isUrl = params['mode'] === 'url'
-    if (prepared !== undefined && !isUrl) return { action: 'accept', content: answersFor(prepared, params) }
+    if (answers !== undefined && !isUrl) return { action: 'accept', content: answersFor(answers, params) }
     if (!terminal.isInteractive) {
       const way = isUrl ? 'Run this on a terminal to answer.' : 'Pass --answers JSON, or run this on a terminal.'
       const asks = `${cleanLine(server)} asks: ${cleanLine(message)}`

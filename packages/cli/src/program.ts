@@ -9,14 +9,14 @@ import type { CommandContext, GlobalOptions } from './context.ts'
 import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
 import { VERSION } from './version.ts'
 
-/** Makes the context of a command from its options, once they are known. */
-export type MakeContext = (options: GlobalOptions & { readonly color: boolean }) => CommandContext
+/** Makes the context of a command from its name and its options, once they are known. */
+export type MakeContext = (command: string, options: GlobalOptions & { readonly color: boolean }) => CommandContext
 
 /** What the program needs of the world. */
 export interface ProgramShell {
   readonly makeContext: MakeContext
+  /** Takes help texts. */
   readonly writeOut: (text: string) => void
-  readonly writeErr: (text: string) => void
 }
 
 /** Longest wait for servers, in milliseconds: one day. */
@@ -39,8 +39,10 @@ export async function runProgram(words: readonly string[], shell: ProgramShell):
     await program.parseAsync([...words], { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    // Help and version end by "throwing"; everything else has been explained on stderr.
-    return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    // Help and version end by "throwing", too.
+    if (error.exitCode === 0) return EXIT.ok
+    const fault = error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: /, '')
+    throw usageError(`${fault}\n(convoke --help explains the commands)`)
   }
   return exitCode
 }
@@ -56,7 +58,7 @@ function buildProgram(shell: ProgramShell, finish: (code: ExitCode) => void): Co
   /** Every action ends in here: the context is made of the options of the whole line. */
   const run = async (command: Command, action: Run): Promise<void> => {
     const { json = false, strict = false, server = [], ...rest } = command.optsWithGlobals<GivenOptions>()
-    finish(await action(shell.makeContext({ ...rest, json, strict, server })))
+    finish(await action(shell.makeContext(command.name(), { ...rest, json, strict, server })))
   }
   program
     .description('Connects to every MCP server you have configured: list their tools, call them, serve them as one.')
@@ -64,8 +66,7 @@ function buildProgram(shell: ProgramShell, finish: (code: ExitCode) => void): Co
     .helpOption('-h, --help', 'explain a command')
     .helpCommand('help [command]', 'explain a command')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
-    .configureOutput({ writeOut: shell.writeOut, writeErr: shell.writeErr })
-    .showHelpAfterError('(convoke --help explains the commands)')
+    .configureOutput({ writeOut: shell.writeOut, writeErr: () => {} })
     .exitOverride()
   addGlobalOptions(program)
   addListings(program, run)
@@ -253,6 +254,12 @@ function addServe(program: Command, run: RunCommand): void {
     .option('--stdio', 'speak over stdin and stdout in place of HTTP')
     .option('--token-env <name>', 'the variable that holds the bearer token clients must send')
     .option('--require-token', 'demand a token on loopback, too; one is made up unless --token-env names it')
+    .option(
+      '--allow-host <host>',
+      'also answer to this name in the Host header, as behind a proxy (more than once)',
+      collect,
+    )
+    .option('--allow-origin <origin>', 'let pages of this web origin call (more than once)', collect)
     .addOption(new Option('--token <token>').hideHelp())
     .option('--transparent <server>', 'serve this one server alone, with its own names')
     .addHelpText('after', SERVE_HELP)

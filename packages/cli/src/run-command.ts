@@ -17,18 +17,21 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const makeTerminal = (color: boolean): Terminal => new Terminal({ env, stdin, stdout, stderr, color })
   let context: CommandContext | undefined
+  let command = words.find((word) => !word.startsWith('-'))
   try {
     return await runProgram(words, {
-      makeContext: ({ color, ...options }) => {
+      makeContext: (name, { color, ...options }) => {
+        command = name
         context = { options, terminal: makeTerminal(color), env, signal: ending.signal }
         return context
       },
       writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => makeTerminal(false).notice(text.trimEnd()),
     })
   } catch (error) {
     const terminal = context?.terminal ?? makeTerminal(true)
-    return tellError(error, terminal, { isJson: context?.options.json ?? false, command: words[0], ending })
+    // A command line that could not be read says itself whether it wants JSON.
+    const isJson = context?.options.json ?? words.includes('--json')
+    return tellError(error, terminal, { isJson, command, ending })
   } finally {
     unlisten()
   }
@@ -54,7 +57,7 @@ function tellError(error: unknown, terminal: Terminal, { isJson, command, ending
 const CANCELLED = new CommandError(EXIT.cancelled, 'CANCELLED', 'cancelled')
 
 function asCommandError(error: unknown): CommandError {
-  if (error instanceof CommandError) return error
+  if (CommandError.is(error)) return error
   if (HostError.is(error)) return commandErrorOf(error)
   const message = error instanceof Error ? error.message : String(error)
   return new CommandError(EXIT.failed, 'INTERNAL', `This is a fault of convoke itself: ${message}`)

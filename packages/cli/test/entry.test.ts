@@ -2,8 +2,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CommandError } from '../src/command-error.ts'
 import { EXIT_MEANINGS } from '../src/exit-codes.ts'
 import { EXIT } from '../src/index.ts'
+import { runProgram } from '../src/program.ts'
 import { VERSION } from '../src/version.ts'
 import { BIN, Home } from './command.ts'
 
@@ -65,47 +67,62 @@ verifies('command.002', async () => {
   }
 })
 
+/** The program in this process: what does not come to an action needs no process of its own. */
+async function inProcess(words: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', '']
+  const code = await runProgram(words, {
+    makeContext: () => {
+      throw new Error('an action was started')
+    },
+    writeOut: (text) => {
+      out += text
+    },
+  }).catch((error: unknown) => {
+    if (!CommandError.is(error)) throw error
+    err += error.message
+    return error.exitCode
+  })
+  return { code, out, err }
+}
+
 verifies('command.003', async () => {
   const { code, stdout, stderr } = await home.run(['--help'])
   expect([code, stderr]).toEqual([0, ''])
   for (const [exit, meaning] of EXIT_MEANINGS) expect(stdout).toContain(`${exit}  ${meaning}`)
   expect(EXIT_MEANINGS.map(([exit]) => exit)).toEqual(Object.values(EXIT))
-  const commands = [
-    'tools',
-    'status',
-    'call',
-    'resources',
-    'read',
-    'prompts',
-    'prompt',
-    'add',
-    'list',
-    'get',
-    'remove',
-    'serve',
-  ]
-  for (const name of commands) {
+  const listings = ['tools', 'status', 'resources', 'prompts']
+  for (const name of [...listings, 'call', 'read', 'prompt', 'add', 'list', 'get', 'remove', 'serve']) {
     expect(stdout).toMatch(new RegExp(`^  ${name}\\b.* {2}\\w`, 'm'))
-    const help = await home.run([name, '--help'])
-    expect([name, help.code, help.stderr]).toEqual([name, 0, ''])
-    expect(help.stdout).toContain(`Usage: convoke ${name}`)
+    const help = await inProcess([name, '--help'])
+    expect([name, help.code, help.err]).toEqual([name, 0, ''])
+    expect(help.out).toContain(`Usage: convoke ${name}`)
     for (const option of ['--config', '--data-dir', '--json', '--wait', '--server', '--strict', '--no-color']) {
-      expect(help.stdout).toContain(option)
+      expect(help.out).toContain(option)
     }
   }
   expect((await home.run([])).stdout).toBe(stdout)
 })
 
 verifies('command.004', async () => {
-  const rows: [string[], RegExp][] = [
+  const unparsed: [string[], RegExp][] = [
     [['tols'], /unknown command 'tols'\s+\(Did you mean tools\?\)/],
     [['--jsom', 'tools'], /unknown option '--jsom'\s+\(Did you mean --json\?\)/],
     [['call'], /missing required argument 'tool'/],
     [['tools', 'more'], /too many arguments/],
     [['tools', '--wait', 'soon'], /--wait takes a whole number of milliseconds/],
-    [['tools', '--wait', '-1'], /--wait takes a whole number of milliseconds|argument missing/],
+    [['tools', '--wait', '1.5'], /--wait takes a whole number of milliseconds/],
+    [['tools', '--wait', '99999999999'], /--wait takes a whole number of milliseconds/],
+    [['call', 'a/b', '--timeout', ''], /--timeout takes a whole number of milliseconds/],
+  ]
+  for (const [words, message] of unparsed) {
+    const { code, out, err } = await inProcess(words)
+    expect([words, code, out]).toEqual([words, EXIT.usage, ''])
+    expect(err).toMatch(message)
+  }
+  const rows: [string[], RegExp][] = [
+    [['tols'], /unknown command 'tols'\n\(Did you mean tools\?\)\n\(convoke --help explains the commands\)\n$/],
+    [['--strict'], /a command is missing/],
     [['tools', '--server', 'nobody'], /There is no server "nobody"\. No server is configured/],
-    [['get', 'nobody'], /There is no server "nobody"/],
     [['remove', 'nobody'], /There is no server "nobody"/],
     [['call', 'a/b', 'x=1', '--args', '{}'], /either --args or key=value/],
     [['call', 'a/b', 'x'], /"x" is not an argument\. Write key=value/],
@@ -115,7 +132,7 @@ verifies('command.004', async () => {
     [['call', 'a/b', '--answers', '7'], /--answers must be a JSON object/],
     [['read', 'x:y', '--server', 'a', '--server', 'b'], /read takes one --server/],
     [['add', 'x'], /Give exactly one of/],
-    [['serve', '--http', 'nonsense'], /--http/],
+    [['serve', '--http', 'nonsense:'], /--http takes HOST:PORT/],
   ]
   for (const [words, message] of rows) {
     const { code, stdout, stderr } = await home.run(words)

@@ -40,6 +40,7 @@ export async function runCall(
   callOptions: CallCommandOptions,
 ): Promise<ExitCode> {
   const given = await readGiven(words, callOptions, context.signal)
+  const answers = callOptions.answers === undefined ? undefined : readJsonObject(callOptions.answers, '--answers')
   const all = await readConfiguration(context, [])
   const names = all.definitions.map((definition) => definition.name)
   const servers = addressedServers(address, names) ?? names
@@ -50,11 +51,7 @@ export async function runCall(
     if (severity === 'warning') context.terminal.notice(styled('yellow', 'warning: '), message)
   }
   const [only] = servers
-  const elicit = elicitationHandler(
-    context,
-    servers.length === 1 && only !== undefined ? only : address,
-    callOptions.answers,
-  )
+  const elicit = elicitationHandler(context, servers.length === 1 && only !== undefined ? only : address, answers)
   await using host = await openHost(context, all, { servers, handlers: { elicit } })
   await settle(context, host, servers)
   await using binding = await host.bind({ signal: context.signal })

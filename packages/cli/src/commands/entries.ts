@@ -18,6 +18,7 @@ import { configFiles, isUnusable, readConfiguration, requireServers } from '../c
 import { type CommandContext, JSON_VERSION } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { defined } from '../report.ts'
+import { shellWord } from '../shell-word.ts'
 import { isRecord } from '../signature.ts'
 import { type Piece, styled } from '../terminal.ts'
 
@@ -272,9 +273,4 @@ function printList({ terminal }: CommandContext, loaded: LoadedConfig): void {
 function stateOf({ enabled, problem }: ServerDefinition): Piece {
   if (!enabled) return styled('dim', 'disabled')
   return problem === undefined ? styled('green', 'enabled ') : styled('red', 'not used')
-}
-
-/** A word as a shell would need it, for lines to copy. */
-export function shellWord(word: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
