@@ -109,8 +109,14 @@ export function transition(state: ConnectionState, event: ConnectionEvent): Tran
 }
 
 const STARTING: Failure = { code: 'SERVER_NOT_READY', message: 'Starting' }
+const AGAIN = 'Starting again. Before: '
 const INSTALLING: Failure = { code: 'SERVER_NOT_READY', message: 'The package runner may be installing it' }
 const CLOSED: Failure = { code: 'HOST_CLOSED', message: 'The connection was closed' }
+
+/** While it is tried again, the reason why it was not there stays visible. */
+function again({ code, message }: Failure): Failure {
+  return { code, message: message.startsWith(AGAIN) ? message : `${AGAIN}${message}` }
+}
 
 function isStarting(
   state: ConnectionState,
@@ -126,7 +132,7 @@ function onNeeded(state: ConnectionState, event: Extract<ConnectionEvent, { kind
     state: {
       kind: 'starting',
       sinceAtMs: event.atMs,
-      reason: STARTING,
+      reason: state.kind === 'failed' ? again(state.reason) : STARTING,
       failuresBefore: state.kind === 'failed' ? state.failures : 0,
     },
     effects: ['begin-attempt', 'report'],

@@ -86,8 +86,7 @@ export class ConnectionSet {
     const lease = this.#generation?.acquire()
     if (lease === undefined) throw new HostError('INTERNAL', 'Nothing is published')
     const members = [...lease.value.members.values()]
-    for (const { connection } of members) if (connection.value.state.kind === 'failed') connection.value.need()
-    return new LiveBinding({
+    const binding = new LiveBinding({
       lease,
       servers: members.flatMap(boundServer),
       view: this.#viewOf(members),
@@ -96,6 +95,9 @@ export class ConnectionSet {
       nameCharsMax: this.#settings.nameCharsMax,
       platform: this.#settings.protocol.platform,
     })
+    // After the view was taken: it tells why they are not in it.
+    for (const { connection } of members) if (connection.value.state.kind === 'failed') connection.value.need()
+    return binding
   }
 
   /** The definition of a server. @throws {HostError} `SERVER_UNKNOWN` */
