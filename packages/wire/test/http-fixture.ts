@@ -7,8 +7,8 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { Session, type SessionOptions } from '@convoke/wire'
 import type { JsonObject } from '../src/protocol.ts'
-import { Session, type SessionOptions } from '../src/session.ts'
 import type { HttpTarget } from '../src/target.ts'
 
 export interface Message {

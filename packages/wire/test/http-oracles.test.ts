@@ -1,12 +1,12 @@
 // Servers that others wrote, over HTTP: SDK v1, SDK v2 in both eras, server-everything. And what they tell on their own.
 
 import { startEverythingHttp, startSdk1Http, startSdk2Http, verifies } from '@convoke/testkit'
+import type { SessionOptions } from '@convoke/wire'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
 import { createFixture } from '../../testkit/conformance/fixture-factory.ts'
 import type { JsonObject } from '../src/protocol.ts'
-import type { SessionOptions } from '../src/session.ts'
 import {
   CLIENTS,
   connect,
