@@ -1,8 +1,8 @@
 // Makes the files that the command runs from. One file for everything that a short command needs: several files to find and to
 // compile cost a third of its time. What only a long-lived command or a rare moment needs is a file of its own.
 
-import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
 const root = resolve(import.meta.dirname, '..')
@@ -24,11 +24,12 @@ const apart: Plugin = {
   },
 }
 
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   entryPoints: { convoke: at('src/main.ts'), serve: at('src/commands/serve.ts'), prompts: at('src/prompts.ts') },
   outdir: at('dist'),
   outExtension: { '.js': '.cjs' },
   write: false,
+  metafile: true,
   bundle: true,
   platform: 'node',
   target: 'node22',
@@ -40,14 +41,41 @@ const { outputFiles } = await build({
   external: ['@modelcontextprotocol/*', 'undici', 'undici/*'],
   define: { 'import.meta.url': '__convokeUrl', 'import.meta.dirname': '__dirname' },
   banner: { js: "const __convokeUrl = require('node:url').pathToFileURL(__filename).href;" },
-  legalComments: 'eof',
+  // Half of the text is space; names stay, so that a stack trace can be read.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
   logLevel: 'warning',
 })
 
+/** Folders of the packages of others that went into the files, by name. */
+function packagesIn(inputs: readonly string[]): ReadonlyMap<string, string> {
+  const found = inputs.flatMap((input) => {
+    const match = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(input)
+    return match?.[1] === undefined || match[2] === undefined ? [] : [[match[2], resolve(match[1])] as const]
+  })
+  return new Map(found.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** Their licences ask that the text goes along. */
+async function licences(): Promise<string> {
+  const texts = await Promise.all(
+    [...packagesIn(Object.keys(metafile.inputs))].map(async ([name, folder]) => {
+      const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry))
+      if (file === undefined) throw new Error(`${name} has no licence file`)
+      return `${name}\n\n${await readFile(join(folder, file), 'utf8')}`
+    }),
+  )
+  return texts.join(`\n${'-'.repeat(78)}\n\n`)
+}
+
 // A command that starts while this runs sees the old file or the new one.
-await mkdir(at('dist'), { recursive: true })
-for (const { path, contents } of outputFiles) {
+async function put(path: string, contents: string | Uint8Array): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   await writeFile(temporary, contents)
   await rename(temporary, path)
 }
+
+await mkdir(at('dist'), { recursive: true })
+for (const { path, contents } of outputFiles) await put(path, contents)
+await put(at('dist/THIRD-PARTY-LICENCES.txt'), await licences())

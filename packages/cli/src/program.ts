@@ -28,7 +28,7 @@ const WAIT_MS_MAX = 86_400_000
  */
 export async function runProgram(words: readonly string[], shell: ProgramShell): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
-  const program = buildProgram(shell, (code) => {
+  const program = buildProgram(shell, givenCommand(words), (code) => {
     exitCode = code
   })
   if (words.length === 0) {
@@ -53,7 +53,28 @@ type GivenOptions = Omit<GlobalOptions, 'json' | 'strict' | 'server'> &
 
 type Run = (context: CommandContext) => Promise<ExitCode>
 
-function buildProgram(shell: ProgramShell, finish: (code: ExitCode) => void): Command {
+type Register = (program: Command, run: RunCommand) => void
+
+/** Who describes a command. A short run describes only the one it is for. */
+const GROUPS: readonly (readonly [readonly string[], Register])[] = [
+  [['tools', 'status'], addListings],
+  [['call'], addCall],
+  [['resources', 'read', 'prompts', 'prompt'], addReading],
+  [['add', 'list', 'get', 'remove'], addEntries],
+  [['serve'], addServe],
+]
+
+/** The first word that is neither an option nor the value of one. */
+function givenCommand(words: readonly string[]): string | undefined {
+  let takesValue = false
+  for (const word of words) {
+    if (!takesValue && !word.startsWith('-')) return word
+    takesValue = !takesValue && ['--config', '--data-dir', '--wait', '--server'].includes(word)
+  }
+  return undefined
+}
+
+function buildProgram(shell: ProgramShell, given: string | undefined, finish: (code: ExitCode) => void): Command {
   const program = new Command('convoke')
   /** Every action ends in here: the context is made of the options of the whole line. */
   const run = async (command: Command, action: Run): Promise<void> => {
@@ -69,11 +90,8 @@ function buildProgram(shell: ProgramShell, finish: (code: ExitCode) => void): Co
     .configureOutput({ writeOut: shell.writeOut, writeErr: () => {} })
     .exitOverride()
   addGlobalOptions(program)
-  addListings(program, run)
-  addCall(program, run)
-  addReading(program, run)
-  addEntries(program, run)
-  addServe(program, run)
+  const own = GROUPS.filter(([names]) => given !== undefined && names.includes(given))
+  for (const [, register] of own.length > 0 ? own : GROUPS) register(program, run)
   program.addHelpText('after', afterHelp())
   return program
 }
