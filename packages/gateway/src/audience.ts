@@ -27,8 +27,9 @@ export class Audience {
     this.#clients.delete(client)
   }
 
-  has(client: Client): boolean {
-    return this.#clients.has(client)
+  /** Sessions and listeners. */
+  get size(): number {
+    return this.#clients.size + this.#listeners.size
   }
 
   /** The only session there is; undefined: none or several. */

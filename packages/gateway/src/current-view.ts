@@ -14,9 +14,13 @@ export interface CurrentViewOptions {
   readonly onChanged: (change: ViewChange) => void
   /** Changes that come within this time are taken together, in ms. */
   readonly debounceMs: number
+  /** Is there anybody who waits for servers to come back? */
+  readonly isWatched: () => boolean
 }
 
-const RETRY_MS = 1_000
+const LOOK_MS_MIN = 1_000
+/** A server that fails so often in a row is started again only when somebody asks for it. */
+const RETRIES_MAX = 8
 
 export class CurrentView implements AsyncDisposable {
   readonly #options: CurrentViewOptions
@@ -24,6 +28,9 @@ export class CurrentView implements AsyncDisposable {
   #view: View | undefined
   #refreshing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
+  /** How often each server was started again for those who watch. */
+  readonly #retries = new Map<string, number>()
   #offersChanged = { prompts: false, resources: false }
   #lookedAtMs = Number.NEGATIVE_INFINITY
   #isClosed = false
@@ -60,6 +67,8 @@ export class CurrentView implements AsyncDisposable {
         this.#offersChanged.resources = true
         return this.#later()
       case 'server.state-changed':
+        if (event.status.state === 'ready') this.#retries.delete(event.status.name)
+        if (event.status.state === 'failed') this.#retryLater()
         // Whoever comes or goes brings or takes all that it offers.
         if (this.#wasReady(event.status.name) !== (event.status.state === 'ready')) {
           this.#offersChanged = { prompts: true, resources: true }
@@ -82,10 +91,30 @@ export class CurrentView implements AsyncDisposable {
     }, this.#options.debounceMs)
   }
 
+  /** Those who watch see a failed server's tools vanish; they come back without anybody calling them. */
+  #retryLater(): void {
+    if (this.#isClosed || !this.#options.isWatched()) return
+    const failed = this.#options.host.statuses.filter(
+      ({ name, state }) => state === 'failed' && (this.#retries.get(name) ?? 0) < RETRIES_MAX,
+    )
+    clearTimeout(this.#retryTimer)
+    if (failed.length === 0) return
+    const dueAtMs = Math.min(...failed.map(({ nextRetryAtMs }) => nextRetryAtMs ?? 0))
+    this.#retryTimer = setTimeout(
+      () => {
+        const nowMs = Date.now()
+        for (const { name, nextRetryAtMs } of failed)
+          if ((nextRetryAtMs ?? 0) <= nowMs) this.#retries.set(name, (this.#retries.get(name) ?? 0) + 1)
+        void this.refresh().then(() => this.#retryLater())
+      },
+      Math.max(this.#options.debounceMs, dueAtMs - Date.now()),
+    )
+  }
+
   /** A server that failed is started again when somebody looks and its time has come. At most one look a second. */
   lookAgain(): void {
     const nowMs = performance.now()
-    if (nowMs - this.#lookedAtMs < RETRY_MS) return
+    if (nowMs - this.#lookedAtMs < LOOK_MS_MIN) return
     this.#lookedAtMs = nowMs
     const dateMs = Date.now()
     const isDue = this.#options.host.statuses.some(
@@ -125,6 +154,7 @@ export class CurrentView implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#retryTimer)
     this.#unsubscribe()
     await this.#refreshing
     await this.#view?.[Symbol.asyncDispose]()

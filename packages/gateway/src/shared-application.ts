@@ -4,8 +4,11 @@ import {
   type CatalogTool,
   cleanLine,
   type Host,
+  HostError,
   type HostEvent,
   type JsonObject,
+  type RawAnswer,
+  type RequestOptions,
   type ServerDefinition,
 } from '@convoke/host'
 import {
@@ -50,6 +53,7 @@ export interface SharedOptions {
 }
 
 const DEBOUNCE_MS = 50
+const RETRY_PAUSE_MS_MAX = 2_000
 
 export class SharedApplication implements Application, AsyncDisposable {
   readonly #options: SharedOptions
@@ -66,6 +70,7 @@ export class SharedApplication implements Application, AsyncDisposable {
   readonly #unsubscribe: () => void
   /** Servers that have asked something back: the host sends them one call at a time. */
   readonly #askers = new Set<string>()
+  readonly #pauses = new Set<() => void>()
   /** A log message that a call has been told: the host tells it once more. */
   #told: unknown = NOTHING
   #settling: Promise<void> | undefined
@@ -100,6 +105,7 @@ export class SharedApplication implements Application, AsyncDisposable {
       host: options.host,
       debounceMs: DEBOUNCE_MS,
       onChanged: (change) => application?.changed(change),
+      isWatched: () => application?.isWatched === true,
     })
     application = new SharedApplication(options, current)
     return application
@@ -108,6 +114,11 @@ export class SharedApplication implements Application, AsyncDisposable {
   async #settled(): Promise<void> {
     await this.#current.refresh()
     this.#settling = undefined
+  }
+
+  /** There is a session or a listener. */
+  get isWatched(): boolean {
+    return this.#audience.size > 0
   }
 
   /** The host offers something else than before. */
@@ -224,7 +235,10 @@ export class SharedApplication implements Application, AsyncDisposable {
       const upstream: Upstream = {
         server,
         era: port?.era ?? 'legacy',
-        send: (params, options) => view.binding.callRaw(tool, params, options),
+        send: (params, options) =>
+          view.binding
+            .callRaw(tool, params, options)
+            .catch((error: unknown) => this.#sendAgain(error, tool, params, options)),
       }
       return await carry(exchange, upstream, { ...exchange.params, name: rawName }, this.#carriage)
     } finally {
@@ -233,15 +247,56 @@ export class SharedApplication implements Application, AsyncDisposable {
     }
   }
 
+  /** A call that its server provably never saw, because the connection was gone already: sent once more, on a new one. */
+  async #sendAgain(
+    error: unknown,
+    { name, server }: CatalogTool,
+    params: JsonObject,
+    options: RequestOptions,
+  ): Promise<RawAnswer> {
+    if (!HostError.is(error, 'CONNECTION_LOST') || error.details['sent'] !== false) throw error
+    await this.#whenReady(server)
+    const { view } = this.#current
+    const tool = this.#tool(view, name)
+    if (tool === undefined) throw error
+    view.enter()
+    try {
+      return await view.binding.callRaw(tool, params, options)
+    } finally {
+      view.leave()
+    }
+  }
+
+  /** Starts the server, if it sleeps or has failed not long ago, and waits for it within the limit. Never rejects. */
+  async #whenReady(server: string): Promise<void> {
+    const { host, callWaitMs } = this.#options
+    const { nextRetryAtMs = 0 } = host.statuses.find(({ name }) => name === server) ?? {}
+    const pauseMs = nextRetryAtMs - Date.now()
+    // One that has just crashed is soon back. One that keeps failing is not waited for.
+    if (pauseMs > 0 && pauseMs <= Math.min(RETRY_PAUSE_MS_MAX, callWaitMs)) await this.#pause(pauseMs)
+    await host.whenSettled({ servers: [server], waitMs: callWaitMs }).catch(() => {})
+    await this.#current.refresh()
+  }
+
+  /** Ends early when the gateway closes. */
+  #pause(pauseMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        this.#pauses.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, pauseMs)
+      this.#pauses.add(end)
+    })
+  }
+
   /** A tool of a server that is starting, sleeping or down is waited for; any other unknown name is refused with its neighbours. */
   async #callMissing(exchange: Exchange): Promise<Reply> {
     const name = String(exchange.params['name'])
     const first = this.#current.view.binding.resolveTool(name)
     if (first.kind === 'server-not-ready' && first.server !== undefined && !this.#hidden.has(first.server)) {
-      await this.#options.host
-        .whenSettled({ servers: [first.server], waitMs: this.#options.callWaitMs })
-        .catch(() => {})
-      await this.#current.refresh()
+      await this.#whenReady(first.server)
       const tool = this.#tool(this.#current.view, name)
       if (tool !== undefined && !exchange.isOver) return this.#carryTool(exchange, this.#current.view, tool)
     }
@@ -253,7 +308,8 @@ export class SharedApplication implements Application, AsyncDisposable {
     }
     if (kind === 'server-not-ready')
       return notReady(String(server), status?.reason?.message ?? `it is ${status?.state}`)
-    const hint = near.length === 0 ? '' : `. Did you mean ${near.map((one) => `"${one}"`).join(', ')}?`
+    const callable = near.filter((one) => this.#tool(this.#current.view, one) !== undefined)
+    const hint = callable.length === 0 ? '' : `. Did you mean ${callable.map((one) => `"${one}"`).join(', ')}?`
     return invalid(`Unknown tool: ${name.slice(0, 200)}${hint}`)
   }
 
@@ -324,6 +380,7 @@ export class SharedApplication implements Application, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#unsubscribe()
+    for (const end of this.#pauses) end()
     await this.#isolation[Symbol.asyncDispose]()
     await this.#resources.close()
     await this.#current[Symbol.asyncDispose]()
