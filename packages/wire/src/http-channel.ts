@@ -1,14 +1,14 @@
 // The connection to an HTTP server: which transport and era it speaks, its session, and what is in flight. The rules of single messages are in http-post.ts.
-import { ByteList } from './byte-list.ts'
 import type { Call } from './call.ts'
 import type { Channel, ChannelContext, Receiver } from './channel.ts'
 import { WireError } from './errors.ts'
 import { type Attached, type Challenge, Credentials, type Renewals } from './http-credentials.ts'
+import { LegacySession, type SessionHost } from './http-legacy-session.ts'
 import { Listener, resumeCall, type StreamOffice } from './http-listen.ts'
 import { type OlderHost, OlderTransport } from './http-older.ts'
 import type { Exchange, ExchangeSink } from './http-port.ts'
 import { Post, type PostOffice } from './http-post.ts'
-import { type Asked, planRefusal, REFUSAL_BYTES_MAX } from './http-refusal.ts'
+import type { Asked } from './http-refusal.ts'
 import { Mirror, writeOwn } from './mirror.ts'
 import { Door } from './outbound.ts'
 import { readUrl } from './outbound-rules.ts'
@@ -16,14 +16,12 @@ import type { Platform, TimerHandle } from './platform.ts'
 import type { Era, JsonObject, Tool } from './protocol.ts'
 import type { HttpTarget } from './target.ts'
 
-/** How long closing waits for the end of the session and for notifications on their way. */
+/** How long closing waits for notifications on their way. */
 const CLOSE_MS = 1_000
 /** After its answer a stream may go on for so long. */
 const LINGER_MS = 2_000
 /** Notifications and answers: from the first byte to the end of what comes back. */
 const NOTE_MS = 30_000
-const SESSION_ID_CHARS_MAX = 4_096
-const PING = '{"jsonrpc":"2.0","id":"session-check","method":"ping"}'
 /** Doing these twice does no harm. Everything else, tool calls above all, is sent again only if it has certainly not arrived. */
 const REPEATABLE = new Set([
   'completion/complete',
@@ -42,7 +40,7 @@ const REPEATABLE = new Set([
   'tools/list',
 ])
 
-export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost {
+export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost, SessionHost {
   readonly platform: Platform
   readonly messageBytesMax: number
   readonly receiver: () => Receiver
@@ -58,13 +56,8 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   #era: Era = 'legacy'
   #version: string | undefined
   #greeted = false
-  #sessionId: string | undefined
-  #generation = 0
-  /** There was one, and its successor is not there yet. */
-  #sessionMissing = false
-  #renewing: Promise<void> | undefined
+  readonly #session: LegacySession
   #listener: Listener | undefined
-  #listens = false
   /** What ends by itself in time, and when. */
   readonly #bounded = new Map<Post, number>()
   #sweep: TimerHandle | undefined
@@ -81,6 +74,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     this.#door = door
     this.#path = door.url.pathname + door.url.search
     this.#credentials = new Credentials(target, door.url)
+    this.#session = new LegacySession(this)
     this.#older = new OlderTransport(this)
     if (target.transport === 'sse') this.#older.choose()
   }
@@ -114,6 +108,9 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   get isClosed(): boolean {
     return this.#closed
   }
+  get isClosing(): boolean {
+    return this.#closing !== undefined
+  }
   get url(): URL {
     return this.#door.url
   }
@@ -124,16 +121,16 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     return this.#greeted
   }
   get sessionGeneration(): number {
-    return this.#generation
+    return this.#session.generation
   }
   get hasSession(): boolean {
-    return this.#sessionId !== undefined || this.#older.isChosen
+    return this.#session.id !== undefined || this.#older.isChosen
   }
   get isOlder(): boolean {
     return this.#older.isChosen
   }
   get answersElsewhere(): boolean {
-    return this.#listener !== undefined
+    return this.#listener?.isActive === true
   }
 
   speak(era: Era, version: string | undefined): void {
@@ -154,8 +151,8 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     if (this.#closed) return
     if (call === undefined) this.#notes++
     const post = new Post(this, text, call)
-    if (!this.#sessionMissing || call === undefined || call.method === 'initialize') return this.again(post)
-    this.sessionAfter(this.#generation).then(
+    if (!this.#session.isMissing || call === undefined || call.method === 'initialize') return this.again(post)
+    this.#session.after(this.#session.generation).then(
       () => this.again(post),
       (cause: unknown) => post.refuse(noSession(cause)),
     )
@@ -212,7 +209,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     }
     if (call?.options.headers !== undefined) writeOwn(headers, call.options.headers)
     if (call?.method === 'initialize') return headers
-    if (this.#sessionId !== undefined) headers.push('mcp-session-id', this.#sessionId)
+    if (this.#session.id !== undefined) headers.push('mcp-session-id', this.#session.id)
     if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
     return headers
   }
@@ -221,7 +218,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     const go = (attached: Attached): void => {
       if (this.#closed) return
       const headers = ['accept', 'text/event-stream', ...attached.headers]
-      if (this.#sessionId !== undefined) headers.push('mcp-session-id', this.#sessionId)
+      if (this.#session.id !== undefined) headers.push('mcp-session-id', this.#session.id)
       if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
       if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
       const redirects = this.#credentials.isProvided ? 'none' : 'same-origin'
@@ -245,15 +242,12 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
       greeted: this.#greeted,
       mayFallBack: (this.#target.transport ?? 'auto') === 'auto' && !this.#older.isChosen && !this.#greeted,
       server: this.#door.url.host,
-      secrets: [...this.#credentials.secrets, this.#sessionId ?? ''],
+      secrets: [...this.#credentials.secrets, this.#session.id ?? ''],
     }
   }
 
   sawSession(id: string | undefined): WireError | undefined {
-    if (id !== undefined && (id.length > SESSION_ID_CHARS_MAX || !/^[\x21-\x7e]+$/.test(id)))
-      return new WireError('malformed', 'The server gave a session id that no header can carry', { sent: true })
-    this.#sessionId = id
-    return undefined
+    return this.#session.saw(id)
   }
 
   fallBack(): Promise<boolean> {
@@ -265,68 +259,41 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   }
 
   sessionGone(): void {
-    this.#sessionMissing = true
+    this.#session.isMissing = true
   }
 
-  /** @internal The session of that generation is gone. One renewal for all who find out. */
   sessionAfter(generation: number): Promise<void> {
-    if (this.#renewing !== undefined) return this.#renewing
-    if (generation !== this.#generation && !this.#sessionMissing) return Promise.resolve()
-    return (this.#renewing = this.#renewSession().finally(() => {
-      this.#renewing = undefined
-    }))
+    return this.#session.after(generation)
   }
 
-  async #renewSession(): Promise<void> {
+  checkSession(): Promise<void> {
+    return this.#session.check()
+  }
+
+  shakeHandsAnew(): Promise<void> {
     this.#listener?.stop()
     this.#listener = undefined
-    this.#generation++
-    this.#sessionMissing = true
-    const old = this.#sessionId
-    this.#sessionId = undefined
-    if (this.#older.isChosen) this.#older.reset()
-    // Servers that allow one session at a time refuse the next one until the last is gone.
-    else if (old !== undefined) await this.#deleteSession(old)
-    if (this.#closing !== undefined) throw new WireError('closed', 'The session was closed', { sent: false })
-    await this.onSessionLost()
-    this.#sessionMissing = false
+    this.#older.reset()
+    return this.onSessionLost()
   }
 
-  checkSession(): Promise<boolean> {
-    const generation = this.#generation
-    return new Promise((resolve) => {
-      const answered = (plan: 'known' | 'forgotten' | 'unclear'): void => {
-        if (plan !== 'forgotten') return resolve(plan === 'known')
-        this.sessionAfter(generation).then(
-          () => resolve(true),
-          () => resolve(false),
-        )
-      }
-      const go = (attached: Attached): void => {
-        const headers = this.#headers(undefined, PING, attached)
-        const exchange = this.#door.send(
-          { method: 'POST', path: this.#path, headers, body: PING, redirects: 'same-origin', repeatable: true },
-          new SessionCheck(this.asked(undefined, this.hasSession), (plan) => {
-            exchange.drop()
-            answered(plan)
-          }),
-        )
-      }
-      Promise.resolve(this.#credentials.attach())
-        .then(go)
-        .catch(() => resolve(false))
-    })
+  sendAside(
+    method: 'POST' | 'DELETE',
+    body: string | undefined,
+    sessionId: string,
+  ): (sink: ExchangeSink) => Promise<Exchange> {
+    return async (sink: ExchangeSink): Promise<Exchange> => {
+      const headers = ['accept', 'application/json, text/event-stream', ...(await this.#credentials.attach()).headers]
+      headers.push('mcp-session-id', sessionId)
+      if (body !== undefined) headers.push('content-type', 'application/json')
+      if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
+      return this.#door.send({ method, path: this.#path, headers, body, redirects: 'none', repeatable: true }, sink)
+    }
   }
 
   listen(capabilities: JsonObject): void {
-    if (this.#older.isChosen) return
-    if (this.#listens || this.#sessionId !== undefined || pushes(capabilities)) this.listenAnyway()
-  }
-
-  /** Opens the standalone stream even if nothing says that the server uses it. */
-  listenAnyway(): void {
-    this.#listens = true
-    if (this.#older.isChosen || this.#listener !== undefined || this.#closed || this.#era === 'modern') return
+    if (this.#older.isChosen || this.#listener !== undefined || this.isClosing || this.#era === 'modern') return
+    if (this.#session.id === undefined && !pushes(capabilities)) return
     this.#listener = new Listener(this)
     this.#listener.start()
   }
@@ -373,10 +340,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
       cause: 'local',
       message: 'The session was closed',
     })
-    await Promise.all([
-      this.#whenDrained(),
-      this.#sessionId === undefined ? undefined : this.#deleteSession(this.#sessionId),
-    ])
+    await Promise.all([this.#whenDrained(), this.#session.end()])
     this.#closed = true
     this.#older.close()
     this.platform.clearTimer(this.#sweep)
@@ -386,77 +350,13 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   /** Notifications that are on their way shall arrive. */
   #whenDrained(): Promise<void> {
     if (this.#notes === 0) return Promise.resolve()
-    return this.#within(CLOSE_MS, (done) => {
-      this.#drained = done
-      return undefined
-    })
-  }
-
-  #deleteSession(id: string): Promise<void> {
-    if (this.#era !== 'legacy' || this.#older.isChosen) return Promise.resolve()
-    return this.#within(CLOSE_MS, (done) => {
-      const send = (attached: Attached): void => {
-        const headers = [...attached.headers, 'mcp-session-id', id]
-        if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
-        const sink: ExchangeSink = { head: () => {}, data: () => {}, end: done, fail: done }
-        exchange = this.#door.send(
-          { method: 'DELETE', path: this.#path, headers, redirects: 'none', repeatable: true },
-          sink,
-        )
-      }
-      let exchange: Exchange | undefined
-      Promise.resolve()
-        .then(() => this.#credentials.attach())
-        .then(send)
-        .catch(done)
-      return () => exchange?.drop()
-    })
-  }
-
-  /** Runs `begin` and waits for its `done`, at most so long. What it returns is run in the end. */
-  #within(ms: number, begin: (done: () => void) => (() => void) | undefined): Promise<void> {
     return new Promise((resolve) => {
-      let stop: (() => void) | undefined
-      const done = (): void => {
+      const timer = this.platform.setTimer(resolve, CLOSE_MS)
+      this.#drained = () => {
         this.platform.clearTimer(timer)
-        stop?.()
         resolve()
       }
-      const timer = this.platform.setTimer(done, ms)
-      stop = begin(done)
     })
-  }
-}
-
-/** Reads from the answer to a ping whether the session is still known. */
-class SessionCheck implements ExchangeSink {
-  readonly #asked: Asked
-  readonly #done: (plan: 'known' | 'forgotten' | 'unclear') => void
-  #status = 0
-  readonly #body: ByteList = new ByteList()
-
-  constructor(asked: Asked, done: (plan: 'known' | 'forgotten' | 'unclear') => void) {
-    this.#asked = { ...asked, method: 'ping' }
-    this.#done = done
-  }
-
-  head(status: number): void {
-    this.#status = status
-    if (status < 300) this.#done('known')
-  }
-
-  data(chunk: Buffer): void {
-    this.#body.add(chunk)
-    if (this.#body.length > REFUSAL_BYTES_MAX) this.end()
-  }
-
-  end(): void {
-    const refusal = { status: this.#status, contentType: undefined, challenge: undefined, body: this.#body.join() }
-    this.#done(planRefusal(refusal, this.#asked).kind === 'session-lost' ? 'forgotten' : 'unclear')
-  }
-
-  fail(): void {
-    this.#done('unclear')
   }
 }
 

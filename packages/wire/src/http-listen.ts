@@ -16,8 +16,8 @@ export interface StreamOffice {
   receiver(): Receiver
   /** Asks for a stream, with the credentials and the session of now. Calls back later if they have to be waited for. */
   get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void
-  /** A 404 on the stream alone does not end a session: asks the server whether it still knows it. True: it does, or knows another by now. */
-  checkSession(): Promise<boolean>
+  /** A 404 on the stream alone does not end a session: asks the server whether it still knows it, and makes another if not. */
+  checkSession(): Promise<void>
 }
 
 /** How one attempt to read such a stream ended. */
@@ -137,6 +137,7 @@ export class Listener {
   #timer: TimerHandle | undefined
   #failures = 0
   #stopped = false
+  #isActive = true
   /** Refused for want of credentials: worth another try once they have been renewed. */
   #wantsCredentials = false
 
@@ -144,8 +145,14 @@ export class Listener {
     this.#office = office
   }
 
+  /** There is a stream, or there will be one. */
+  get isActive(): boolean {
+    return this.#isActive && !this.#stopped
+  }
+
   start(lastEventId?: string): void {
     if (this.#stopped || this.#office.isClosed) return
+    this.#isActive = true
     const stream = new Stream(this.#office, undefined, (outcome) => this.#over(stream, outcome))
     this.#stream = stream
     stream.start(lastEventId)
@@ -176,6 +183,7 @@ export class Listener {
       case 'check':
         return this.#check()
       case 'stop':
+        this.#isActive = false
         this.#wantsCredentials = outcome.kind === 'refused' && (outcome.status === 401 || outcome.status === 403)
     }
   }
@@ -187,14 +195,15 @@ export class Listener {
 
   /** If the session is gone, its successor brings a listener of its own and stops this one. */
   #check(): void {
-    if (++this.#failures >= LISTEN_FAILURES_MAX) return
+    if (++this.#failures >= LISTEN_FAILURES_MAX) {
+      this.#isActive = false
+      return
+    }
     const delayMs = Math.min(RETRY_MS * 2 ** (this.#failures - 1), LISTEN_DELAY_MS_MAX)
-    this.#office.checkSession().then(
-      (known) => {
-        if (known && !this.#stopped) this.#later(delayMs, undefined)
-      },
-      () => {},
-    )
+    const again = (): void => {
+      if (!this.#stopped) this.#later(delayMs, undefined)
+    }
+    this.#office.checkSession().then(again, again)
   }
 }
 

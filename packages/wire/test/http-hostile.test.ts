@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net'
 import { verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
-import { Door, fetchAnswer } from '../src/outbound.ts'
+import { fetchAnswer } from '../src/fetch-answer.ts'
+import { Door } from '../src/outbound.ts'
 import {
   CLIENTS,
   type Client,

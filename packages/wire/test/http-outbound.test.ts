@@ -5,7 +5,8 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
 import type { WireError } from '../src/errors.ts'
-import { Door, type DoorRequest, fetchAnswer } from '../src/outbound.ts'
+import { fetchAnswer } from '../src/fetch-answer.ts'
+import { Door, type DoorRequest } from '../src/outbound.ts'
 import {
   CLIENTS,
   type Client,
