@@ -9,7 +9,6 @@ export {
   cleanLine,
   cleanText,
   closestNames,
-  HOST_ERROR_CODES,
   HostError,
   type HostErrorCode,
   type HostErrorDetails,

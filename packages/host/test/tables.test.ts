@@ -275,6 +275,16 @@ describe('what a failure says', () => {
     })
   })
 
+  test('a sign-in that does not help is told apart from one that is missing', () => {
+    expect(say(new HostError('AUTH_REQUIRED', 'Server "github": HTTP 403'), { credentials: 'sign-in' })).toEqual({
+      as: 'needs-auth',
+      reason: {
+        code: 'AUTH_FAILED',
+        message: 'Server "github": HTTP 403. The sign-in did not succeed, or does not cover this server',
+      },
+    })
+  })
+
   test('a missing variable needs input, and a secret in the last words is redacted', () => {
     expect(say(new HostError('VARIABLE_MISSING', 'needs X'))).toEqual({
       as: 'needs-input',

@@ -1,57 +1,53 @@
 // The one error class of this library, and every code it can have. Each code has a row in docs/errors.md.
 
 /** Stable, documented codes. Renaming one is a breaking change. */
-export const HOST_ERROR_CODES = [
+export type HostErrorCode =
   // asking for something that is not there
-  'SERVER_UNKNOWN',
-  'TOOL_UNKNOWN',
-  'TOOL_DISABLED',
-  'PROMPT_UNKNOWN',
-  'RESOURCE_UNKNOWN',
-  'RESOURCE_AMBIGUOUS',
-  'ARGUMENTS_INVALID',
-  'ALREADY_DEFINED',
-  'OPTIONS_INVALID',
+  | 'SERVER_UNKNOWN'
+  | 'TOOL_UNKNOWN'
+  | 'TOOL_DISABLED'
+  | 'PROMPT_UNKNOWN'
+  | 'RESOURCE_UNKNOWN'
+  | 'RESOURCE_AMBIGUOUS'
+  | 'ARGUMENTS_INVALID'
+  | 'ALREADY_DEFINED'
+  | 'OPTIONS_INVALID'
   // a server that is not there (also the reasons of a status)
-  'SERVER_NOT_READY',
-  'SERVER_DISABLED',
-  'CONFIG_PROBLEM',
-  'VARIABLE_MISSING',
-  'HEADERS_HELPER_FAILED',
-  'COMMAND_NOT_FOUND',
-  'SPAWN_FAILED',
-  'SERVER_EXITED',
-  'SERVER_UNREACHABLE',
-  'STARTUP_TIMEOUT',
-  'INSTALL_TIMEOUT',
-  'LISTING_TIMEOUT',
-  'LISTING_FAILED',
-  'CATALOG_STORM',
-  'PROTOCOL_ERROR',
-  'VERSION_UNSUPPORTED',
-  'HTTP_STATUS',
-  'REQUEST_REFUSED',
-  'CA_UNREADABLE',
-  'AUTH_REQUIRED',
-  'AUTH_FAILED',
+  | 'SERVER_NOT_READY'
+  | 'SERVER_DISABLED'
+  | 'CONFIG_PROBLEM'
+  | 'VARIABLE_MISSING'
+  | 'HEADERS_HELPER_FAILED'
+  | 'COMMAND_NOT_FOUND'
+  | 'SPAWN_FAILED'
+  | 'SERVER_EXITED'
+  | 'SERVER_UNREACHABLE'
+  | 'STARTUP_TIMEOUT'
+  | 'INSTALL_TIMEOUT'
+  | 'LISTING_TIMEOUT'
+  | 'LISTING_FAILED'
+  | 'CATALOG_STORM'
+  | 'PROTOCOL_ERROR'
+  | 'VERSION_UNSUPPORTED'
+  | 'HTTP_STATUS'
+  | 'REQUEST_REFUSED'
+  | 'CA_UNREADABLE'
+  | 'AUTH_REQUIRED'
+  | 'AUTH_FAILED'
   // a call that did not end well
-  'CONNECTION_LOST',
-  'OUTCOME_UNKNOWN',
-  'CALL_TIMEOUT',
-  'CALL_TOTAL_TIMEOUT',
-  'CANCELLED',
-  'MESSAGE_TOO_LARGE',
-  'INPUT_ROUNDS_EXCEEDED',
-  'INPUT_FAILED',
-  'OUTPUT_SCHEMA_MISMATCH',
-  'SERVER_ERROR',
+  | 'CONNECTION_LOST'
+  | 'OUTCOME_UNKNOWN'
+  | 'CALL_TIMEOUT'
+  | 'CALL_TOTAL_TIMEOUT'
+  | 'CANCELLED'
+  | 'MESSAGE_TOO_LARGE'
+  | 'INPUT_ROUNDS_EXCEEDED'
+  | 'INPUT_FAILED'
+  | 'OUTPUT_SCHEMA_MISMATCH'
+  | 'SERVER_ERROR'
   // ours
-  'HOST_CLOSED',
-  'INTERNAL',
-] as const
-
-/** One of {@link HOST_ERROR_CODES}. */
-export type HostErrorCode = (typeof HOST_ERROR_CODES)[number]
+  | 'HOST_CLOSED'
+  | 'INTERNAL'
 
 /** What a program may want to know about an error; never a secret, a header value or a tool argument. */
 export type HostErrorDetails = Readonly<Record<string, unknown>>

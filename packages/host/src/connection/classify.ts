@@ -28,7 +28,7 @@ const STDERR_LINE_CHARS_MAX = 300
 /** Names the failure behind an error of a start, or of a ready connection that is gone. */
 export function classifyFailure(error: HostError, facts: FailureFacts): Classified {
   const as = KINDS[error.code] ?? 'failed'
-  const code = codeOf(error)
+  const code = codeOf(error, facts)
   const words = [what(error, code, facts), evidence(error, facts), wayOut(error, facts)]
   return { as, reason: { code, message: redact(words.filter((part) => part !== '').join(''), facts.secrets) } }
 }
@@ -39,8 +39,9 @@ const KINDS: Partial<Record<HostErrorCode, FailureKind>> = {
   VARIABLE_MISSING: 'needs-input',
 }
 
-/** A process that ended is told apart from a connection that broke. */
-function codeOf({ code, details }: HostError): HostErrorCode {
+/** A process that ended is told apart from a connection that broke, a sign-in that did not help from one that is missing. */
+function codeOf({ code, details }: HostError, { credentials }: FailureFacts): HostErrorCode {
+  if (code === 'AUTH_REQUIRED') return credentials === 'sign-in' ? 'AUTH_FAILED' : code
   const hasEnded = details['exitCode'] !== undefined || details['signal'] !== undefined
   return code === 'CONNECTION_LOST' && hasEnded ? 'SERVER_EXITED' : code
 }
@@ -66,6 +67,7 @@ function evidence({ code }: HostError, { stderrTail }: FailureFacts): string {
 function wayOut({ code }: HostError, { server, target, credentials, transport }: FailureFacts): string {
   switch (code) {
     case 'AUTH_REQUIRED':
+      if (credentials === 'sign-in') return '. The sign-in did not succeed, or does not cover this server'
       return credentials === 'configured'
         ? '. The configured credentials were not accepted'
         : `. Run: convoke login ${/^[\w.@:/-]+$/.test(server) ? server : JSON.stringify(server)}`
