@@ -11,6 +11,7 @@ export interface CallContext {
 /** Answers what a server asks of its client. A `WireError` with `details.rpc` becomes that JSON-RPC error; anything else thrown becomes "Internal error". */
 export type ServerRequestHandler = (params: JsonObject, context: ServerRequestContext) => Promise<JsonObject>
 
+/** What a handler is told about a question besides its parameters. */
 export interface ServerRequestContext {
   method: string
   /** Aborts when the server takes its question back, the call it belongs to is over, or the connection ends. */
@@ -19,6 +20,7 @@ export interface ServerRequestContext {
   call?: CallContext
 }
 
+/** How long one request may take, and who hears and answers on the way. */
 export interface RequestOptions {
   signal?: AbortSignal
   /** Without an answer or progress for so long the call fails. Default 60,000; 0 = never. It stands still while a question of the server for this call is being answered. */

@@ -19,6 +19,7 @@ import type { Era, JsonObject } from './protocol.ts'
 import { answerServer } from './rounds.ts'
 import type { SessionOptions } from './session-options.ts'
 
+/** A connection whose handshake is done. */
 export interface Connection extends Opened {
   hello: Hello
   launches: number
@@ -30,6 +31,7 @@ interface Opened {
   owner: { era?: () => Era; listeners?: ReadonlySet<NotificationListener> }
 }
 
+/** Hears every notification of a session. */
 export type NotificationListener = (method: string, params: JsonObject) => void
 
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024

@@ -1,6 +1,7 @@
 // One timer for every pending call on a platform. It is set to the nearest deadline and does nothing per call while later ones come and go.
 import type { Platform, TimerHandle } from './platform.ts'
 
+/** Something that has deadlines. */
 export interface DeadlineSource {
   /** Fails what is due, and returns the next deadline (ms on the platform's clock), or Infinity. */
   sweep(nowMs: number): number
@@ -9,6 +10,7 @@ export interface DeadlineSource {
 /** Timers of Node hold 31 bits; a longer wait is looked at again when this has passed. */
 const TIMER_MS_MAX = 2_147_483_647
 
+/** One timer for all sources of a platform. */
 export class Deadlines {
   readonly #platform: Platform
   readonly #sources = new Set<DeadlineSource>()

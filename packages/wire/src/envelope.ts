@@ -2,6 +2,7 @@
 // here, a parser takes.
 import type * as NodeBuffer from 'node:buffer'
 
+/** Where the id and the payload of an answer are. */
 export interface Envelope {
   /** As JSON text: `7` or `"7"`. */
   id: string

@@ -45,6 +45,7 @@ const WINDOWS_NAMES: readonly string[] = [
   'WINDIR',
 ]
 
+/** What a child is given besides the platform's short list. */
 export interface EnvironmentSpec {
   /** Literal values; they win. */
   env?: Readonly<Record<string, string>>

@@ -3,6 +3,7 @@ import type { RpcError } from './protocol.ts'
 
 export type { RpcError } from './protocol.ts'
 
+/** What callers branch on. */
 export type WireErrorCode =
   | 'closed' // the connection ended before the answer
   | 'cancelled' // the caller's signal aborted
@@ -32,6 +33,7 @@ export type WireLimit =
   | 'repeated-cursor'
   | 'listing'
 
+/** What is known besides the code; each member only where it applies. */
 export interface WireErrorDetails {
   rpc?: RpcError
   /** HTTP status. */

@@ -5,9 +5,11 @@ import type { Peer } from './peer.ts'
 import { type Era, type EraVerdict, type JsonObject, LEGACY_VERSIONS, MODERN_VERSION } from './protocol.ts'
 import { checkHello, isObject, type ServerHello } from './validate.ts'
 
+/** What a server said about itself, and in which era. */
 export interface Hello extends ServerHello {
   era: Era
 }
+/** What this client says about itself. */
 export interface Introduction {
   clientInfo: JsonObject
   capabilities: JsonObject

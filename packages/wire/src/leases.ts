@@ -7,7 +7,9 @@ import type { Platform } from './platform.ts'
 
 /** The name of the variable. */
 export const LEASE_VARIABLE = 'CONVOKE_LEASE'
+/** The name of a lease file. */
 export const LEASE_FILE: RegExp = /^host-\d+-[0-9a-f]{32}\.json$/
+/** A longer lease file is not read. */
 export const LEASE_FILE_BYTES_MAX: number = 256 * 1024
 const CHILDREN_MAX = 1_024
 
@@ -23,6 +25,7 @@ export interface LeaseRecord {
   children: readonly LeasedChild[]
 }
 
+/** A process that its host has started; `command` without arguments that may hold secrets. */
 export interface LeasedChild {
   lease: string
   pid: number

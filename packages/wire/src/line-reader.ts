@@ -1,5 +1,6 @@
 // Cuts a byte stream into lines. Looks at each byte once, copies only lines that span chunks, and survives a line over the cap.
 
+/** Takes the lines, at once and in order. */
 export interface LineSink {
   /** One line without its newline: bytes [start, end) of `bytes`. Valid only during the call. */
   line(bytes: Buffer, start: number, end: number): void
@@ -14,6 +15,7 @@ const SMALL_BYTES = 2_048
 const SLAB_BYTES = 4_096
 const EMPTY = Buffer.alloc(0)
 
+/** Chunks in, lines out. Keeps at most one line of `lineBytesMax` bytes. */
 export class LineReader {
   readonly sink: LineSink
   readonly lineBytesMax: number

@@ -6,6 +6,7 @@ import type { Platform } from './platform.ts'
 import type { Era, JsonObject, ListItems, ListKind, Tool } from './protocol.ts'
 import { itemFault } from './validate.ts'
 
+/** Limits of a listing; those of `RequestOptions` hold for each page. */
 export interface ListOptions extends RequestOptions {
   /** Default 100. */
   pagesMax?: number
@@ -23,6 +24,7 @@ export interface Rejected {
   reason: string
 }
 
+/** A whole listing. */
 export interface Listing<Item = JsonObject> {
   items: readonly Item[]
   rejected: readonly Rejected[]
@@ -51,6 +53,10 @@ const METHODS: Readonly<Record<ListKind, string>> = {
   prompts: 'prompts/list',
 }
 
+/**
+ * Fetches page after page.
+ * @throws {WireError} `pagination` or `timed-out` with `details.limit`, `malformed`, and whatever the request for a page failed with.
+ */
 export async function list<Kind extends ListKind>(
   source: Source,
   kind: Kind,

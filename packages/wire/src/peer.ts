@@ -16,6 +16,7 @@ export type { Call, CallContext, RawAnswer, RequestOptions, ServerRequestHandler
 export type { Channel, ChannelContext, Receiver } from './channel.ts'
 export type { JsonObject } from './protocol.ts'
 
+/** What the owner of a peer decides. */
 export interface PeerHooks {
   /** A request of the server. `call`: the one on whose behalf it asks, where that can be known. */
   onRequest(
@@ -37,6 +38,7 @@ const TEXT_BYTES_MAX = 500_000_000
 const LISTEN = 'subscriptions/listen'
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
+/** One connection as JSON-RPC. Made after its channel, which hands it what comes. */
 export class Peer implements Receiver {
   readonly platform: Platform
   /** Resolves when the connection is over; never rejects. */
@@ -337,6 +339,7 @@ export class Peer implements Receiver {
   }
 }
 
+/** The answer to a request that nobody here can answer (−32601). */
 export function methodNotFound(method: string): WireError {
   return new WireError('remote', `Method not found: ${method}`, {
     rpc: { code: METHOD_NOT_FOUND, message: 'Method not found' },

@@ -13,6 +13,7 @@ export interface FileFacts {
   modifiedAtMs: number
 }
 
+/** Small files on the local disk. */
 export interface FilesPort {
   /** The whole content. @throws a Node error: `ENOENT`, `ELOOP` for a link, `EFBIG` over `bytesMax` … */
   read(path: string, bytesMax: number): Promise<Buffer>
@@ -37,6 +38,7 @@ const fs = (): typeof Fs => process.getBuiltinModule('node:fs') as typeof Fs
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
 let written = 0
 
+/** The real files. */
 export const nodeFiles: FilesPort = {
   async read(path, bytesMax) {
     const { constants, promises } = fs()

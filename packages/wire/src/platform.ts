@@ -36,6 +36,7 @@ export interface ChildProcessPort {
   once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown
 }
 
+/** The world outside. Times are in ms. */
 export interface Platform {
   /** Monotonic time in ms. */
   now(): number

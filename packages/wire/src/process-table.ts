@@ -3,6 +3,7 @@ import type * as ChildProcess from 'node:child_process'
 import type * as Fs from 'node:fs'
 import { cleanText } from './clean-text.ts'
 
+/** One running process. */
 export interface ProcessFacts {
   pid: number
   parentPid: number
@@ -14,6 +15,7 @@ export interface ProcessFacts {
   zombie: boolean
 }
 
+/** All running processes. Looking takes about 10 µs a process on Linux, a start of `ps` elsewhere; everything is synchronous, so that it works in the last moment of a host. */
 export interface ProcessTable {
   /** Undefined: there is no such process, or nothing can be learned of it. */
   facts(pid: number): ProcessFacts | undefined
@@ -183,5 +185,6 @@ const noTable: ProcessTable = {
   place: () => '',
 }
 
+/** The table of the system that this runs on. */
 export const nodeProcesses: ProcessTable =
   process.platform === 'linux' ? linuxTable : process.platform === 'win32' ? noTable : psTable

@@ -3,6 +3,7 @@ import type { Call } from './call.ts'
 import { type RpcError, WireError } from './errors.ts'
 import type { JsonObject } from './protocol.ts'
 
+/** One request of the server. */
 export interface Question {
   id: string | number
   method: string
@@ -11,6 +12,7 @@ export interface Question {
   call: Call | undefined
 }
 
+/** What answering needs of its connection. */
 export interface QuestionHooks {
   answer(question: Question, signal: AbortSignal): Promise<JsonObject>
   send(text: string): void
@@ -23,6 +25,7 @@ const AT_ONCE_MAX = 64
 const INTERNAL_ERROR = -32603,
   TOO_MANY = -32000
 
+/** The open questions of one connection. */
 export class Questions {
   /** The server has asked something other than whether we are there. */
   hasAsked = false

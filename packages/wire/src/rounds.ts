@@ -14,6 +14,7 @@ export interface Handlers {
   handlers?: Readonly<Record<string, ServerRequestHandler>>
 }
 
+/** A request as its caller wants it, before any round. */
 export interface RoundsRequest {
   method: string
   params: JsonObject

@@ -3,6 +3,7 @@ import { WireError } from './errors.ts'
 import { nodePlatform, type Platform } from './platform.ts'
 import { type ProcessSpec, spawnProcess } from './spawner.ts'
 
+/** What to run, and its limits. An abort of `signal` ends the program. */
 export interface RunOptions extends ProcessSpec {
   platform?: Platform
   /** Default 65,536. */
@@ -12,6 +13,7 @@ export interface RunOptions extends ProcessSpec {
   signal?: AbortSignal
 }
 
+/** How the program ended and what it printed. */
 export interface RunResult {
   exitCode?: number
   signal?: string

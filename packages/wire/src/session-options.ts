@@ -5,6 +5,7 @@ import type { Era, EraVerdict, JsonObject } from './protocol.ts'
 import type { WriteBurst } from './stdio.ts'
 import type { HttpTarget, StdioTarget } from './target.ts'
 
+/** All that `Session.connect` needs; only `target` is required. */
 export interface SessionOptions {
   target: StdioTarget | HttpTarget
   /** Default: the real one. */

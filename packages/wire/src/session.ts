@@ -12,6 +12,7 @@ import type { SessionOptions } from './session-options.ts'
 import type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
 import { checkToolResult } from './validate.ts'
 
+/** One server. Ends with `close`, with `await using`, or when its connection does. */
 export class Session implements AsyncDisposable {
   readonly #options: SessionOptions
   readonly #peer: Peer

@@ -10,6 +10,7 @@ import { StderrTail } from './stderr-tail.ts'
 import { becomesTrue, STEP_MS } from './terminate.ts'
 import { resolveWindowsCommand } from './windows-command.ts'
 
+/** A process to start. */
 export interface ProcessSpec {
   command: string
   args?: readonly string[]

@@ -4,6 +4,7 @@ import { cleanText } from './clean-text.ts'
 const BYTES_KEPT = 16 * 1024
 const QUOTED_CHARS_MAX = 200
 
+/** A ring of 16 KiB. */
 export class StderrTail {
   #parts: Buffer[] = []
   #bytes = 0

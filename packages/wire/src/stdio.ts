@@ -18,6 +18,7 @@ const UNREAD_ANSWER_CHARS_MAX = 64 * 1024 * 1024
 /** A pipe that breaks is nearly always the first sign of an end; the end itself says more. */
 const BROKEN_PIPE_GRACE_MS = 1_000
 
+/** The pipes of one server process. */
 export class StdioChannel implements Channel {
   readonly multiplexed = true
   readonly #platform: Platform

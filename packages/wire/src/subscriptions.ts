@@ -13,6 +13,7 @@ export interface SubscriptionFilter {
   resourceSubscriptions?: readonly string[]
 }
 
+/** An abort of `signal` ends the attempt; afterwards it has no effect. */
 export interface SubscriptionOptions {
   signal?: AbortSignal
   /** Until the server has agreed. Default 30,000. */
@@ -23,6 +24,7 @@ export interface SubscriptionOptions {
   onResumed?: () => void
 }
 
+/** A standing request to be told. */
 export interface Subscription extends AsyncDisposable {
   /** What the server agreed to tell. */
   readonly honored: SubscriptionFilter

@@ -41,6 +41,7 @@ export interface HeadersProvider {
   refused(status: number): Promise<boolean>
 }
 
+/** Where credentials come from. */
 export interface Authorization {
   /** Value of the Authorization header, or undefined to send none. */
   header(): string | undefined | Promise<string | undefined>

@@ -4,6 +4,7 @@ import type { JsonObject, ListKind, ToolResult } from './protocol.ts'
 
 export type { Tool, ToolResult } from './protocol.ts'
 
+/** What a server said about itself; whatever was missing or of the wrong shape is empty. */
 export interface ServerHello {
   version: string
   capabilities: JsonObject
@@ -11,10 +12,12 @@ export interface ServerHello {
   instructions: string | undefined
 }
 
+/** An object, and no list. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** @throws {WireError} `malformed` without a version; everything else may be missing. */
 export function checkHello(result: JsonObject, version: unknown): ServerHello {
   if (typeof version !== 'string') throw new WireError('malformed', 'The server named no protocol version')
   const { capabilities, serverInfo, instructions } = result
@@ -62,6 +65,7 @@ function toolFault(tool: JsonObject): string | undefined {
   return schema['type'] === undefined || schema['type'] === 'object' ? undefined : 'inputSchema is not an object schema'
 }
 
+/** A result without content gets an empty list. @throws {WireError} `malformed` for content that is no list of typed blocks. */
 export function checkToolResult(result: JsonObject): ToolResult {
   const { content } = result
   if (content === undefined) return { ...result, content: [] } // structured only, or from a lax server

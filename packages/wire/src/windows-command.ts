@@ -2,6 +2,7 @@
 // as a pure function only; ends of processes go through `taskkill` (see `platform.ts`).
 import { WireError } from './errors.ts'
 
+/** What to start in place of what was asked for. */
 export interface Resolved {
   command: string
   args: readonly string[]
