@@ -45,6 +45,7 @@ export function runCommand(
       env: {
         PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
         HOME: home.path,
+        TMPDIR: home.path,
         LANG: 'C.UTF-8',
         NO_COLOR: '1',
         CI: '1',

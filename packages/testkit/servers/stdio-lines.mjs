@@ -2,10 +2,10 @@
 // A stdio server that writes exactly what its rules say, well-formed or not. The rules are the JSON in the last argument:
 //   { "tools/call NAME" | "METHOD" | "answer" | "start": [step, …] }; "stubborn" ignores the end of input and SIGTERM, "alive" only never ends by itself.
 // A step is a line (see `fill` for what is put in), or one of
-//   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr, times? } · { waitMs } · { exit: code } · { signal } ·
+//   { text } without a line end · { repeat: text, times } without line ends · { line, times } · { before, pad: bytes, after } one long line · { stderr, times? } · { log: path } adds its number to a file · { waitMs } · { exit: code } · { signal } ·
 //   { grandchild: "own-session" | "same-group" } · { close: "stdin" | "stdout" } · { stopReading: true }
 import { spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { appendFileSync, closeSync } from 'node:fs'
 
 const RULES = {
   'server/discover': ['{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"Method not found"}}'],
@@ -48,6 +48,7 @@ const ACTS = {
   stderr: ({ stderr, times = 1 }) =>
     new Promise((resolve) => process.stderr.write(stderr.repeat(times), () => resolve())),
   waitMs: ({ waitMs }) => new Promise((resolve) => setTimeout(resolve, waitMs)),
+  log: ({ log }) => appendFileSync(log, `${process.pid}\n`),
   exit: ({ exit }) => process.exit(exit),
   signal: ({ signal }) => process.kill(process.pid, signal),
   stopReading: () => void process.stdin.pause(),

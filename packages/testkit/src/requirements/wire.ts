@@ -286,7 +286,12 @@ export const wire: readonly Requirement[] = [
   },
   {
     id: 'wire.081',
-    text: 'Loading the package loads neither HTTP nor child processes, and takes a few milliseconds',
+    text: 'Loading the package loads neither HTTP nor child processes nor cryptography',
+    milestone: 1,
+  },
+  {
+    id: 'wire.082',
+    text: 'A whole session runs on a simulated platform: its clock, its processes, its files',
     milestone: 1,
   },
   // Security rules that this room keeps.
