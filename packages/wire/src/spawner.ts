@@ -7,7 +7,7 @@ import { LEASE_VARIABLE, type Lease, leaseBook } from './leases.ts'
 import type { ChildProcessPort, Platform, SpawnSpec, TimerHandle } from './platform.ts'
 import { type ProcessFacts, shownCommand } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
-import { becomesTrue, STEP_MS } from './terminate.ts'
+import { becomesTrue, STEP_MS, stillRuns } from './terminate.ts'
 import { resolveWindowsCommand } from './windows-command.ts'
 
 /** A process to start. */
@@ -89,6 +89,8 @@ export class SpawnedProcess {
   /** When it was asked to end, and when told to. */
   #askedAtMs = Number.NEGATIVE_INFINITY
   #toldAtMs: number | undefined
+  /** Who had left the group and was signalled. */
+  readonly #strays = new Map<number, ProcessFacts>()
   #closing: Promise<void> | undefined
 
   constructor(platform: Platform, child: ChildProcessPort, lease: Lease) {
@@ -171,8 +173,11 @@ export class SpawnedProcess {
   /** To its group, and to whoever has left it. */
   #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     if (!this.#groupIsGone()) this.#platform.kill(this.pid, signal, 'group')
-    for (const { pid, groupId } of this.#carriers())
-      if (groupId !== this.pid) this.#platform.kill(pid, signal, 'process')
+    for (const facts of this.#carriers()) {
+      if (facts.groupId === this.pid) continue
+      this.#strays.set(facts.pid, facts)
+      this.#platform.kill(facts.pid, signal, 'process')
+    }
   }
 
   #exitsWithin(ms: number): Promise<boolean> {
@@ -197,7 +202,11 @@ export class SpawnedProcess {
   async #clean(): Promise<void> {
     const platform = this.#platform
     platform.clearTimer(this.#quietTimer)
-    const isGone = (): boolean => this.#groupIsGone() && this.#carriers().length === 0
+    // A process that is just ending has no environment any more, but it is there until it is a zombie.
+    const isGone = (): boolean =>
+      this.#groupIsGone() &&
+      this.#carriers().length === 0 &&
+      ![...this.#strays.values()].some((stray) => stillRuns(platform, stray))
     const goneBy = (atMs: number): Promise<boolean> => becomesTrue(platform, atMs - platform.now(), isGone)
     if (!(await goneBy(this.#askedAtMs + STEP_MS))) {
       if (this.#toldAtMs === undefined) this.#tell()

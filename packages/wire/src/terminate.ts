@@ -21,7 +21,7 @@ export async function terminateAll(platform: Platform, victims: readonly Process
 }
 
 /** A zombie does not run; a number with another start time is somebody else. */
-function stillRuns({ processes }: Platform, { pid, startedAt }: ProcessFacts): boolean {
+export function stillRuns({ processes }: Platform, { pid, startedAt }: ProcessFacts): boolean {
   const facts = processes.facts(pid)
   return facts !== undefined && !facts.zombie && facts.startedAt === startedAt
 }

@@ -1,4 +1,7 @@
 // From a command to a connection: which era, how many launches, how long, and what is left when it fails.
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sdk2Stdio, verifies } from '@convoke/testkit'
 import { Session, type SessionOptions, WireError } from '@convoke/wire'
 import { expect, test } from 'vitest'
@@ -110,24 +113,37 @@ verifies('wire.013', async () => {
   await using session = await open({ 'server/discover': [{ exit: 3 }] })
   expect([session.era, session.launches]).toEqual(['legacy', 2])
   expect(await methods(session)).toEqual(['initialize', 'notifications/initialized', 'tools/call'])
-  // Asked and answered: what it dies of now has nothing to do with the question.
-  const starts: Rules = { start: [{ stderr: 'START\n' }], initialize: [{ exit: 4 }] }
-  const error = await failureOf(open(starts))
-  expect(error).toMatchObject({ code: 'closed', details: { exitCode: 4, stderrTail: 'START\n' } })
-  // Not asked at all.
-  const pinned = await failureOf(open({ start: [{ stderr: 'only once\n' }, { exit: 5 }] }, { era: 'legacy' }))
-  expect(pinned.message).toBe('The server process ended with code 5 (last stderr line: only once)')
+  // Asked and answered: what it dies of now has nothing to do with the question. Nor has what it dies of when it is not asked at all.
+  const folder = await mkdtemp(join(tmpdir(), 'wire-'))
+  const launches = async (rules: Rules, options: Partial<SessionOptions> = {}): Promise<[WireError, number]> => {
+    const log = join(folder, String(Math.random()))
+    const error = await failureOf(open({ ...rules, start: [{ log }, ...(rules['start'] ?? [])] }, options))
+    return [error, (await readFile(log, 'utf8')).trim().split('\n').length]
+  }
+  const [answered, once] = await launches({ initialize: [{ exit: 4 }] })
+  expect([answered.code, answered.details.exitCode, once]).toEqual(['closed', 4, 1])
+  const [pinned, only] = await launches({ start: [{ stderr: 'no licence\n' }, { exit: 5 }] }, { era: 'legacy' })
+  expect([pinned.message, only]).toEqual(['The server process ended with code 5 (last stderr line: no licence)', 1])
+  const remembered: SessionOptions['remembered'] = { era: 'legacy', version: '2025-11-25' }
+  expect((await launches({ start: [{ exit: 5 }] }, { remembered }))[1]).toBe(1)
+  // It cannot be told from one that died of the question.
+  expect((await launches({ start: [{ exit: 5 }] }))[1]).toBe(2)
+  await rm(folder, { recursive: true })
 })
 
 verifies('wire.014', async () => {
-  await using late = await open({ ...MODERN_ONLY, 'server/discover': [{ waitMs: 2_000 }, DISCOVERED] })
-  expect([late.era, late.launches]).toEqual(['modern', 1])
-  // It ignores what it does not know.
-  await using deaf = await open({ ...MODERN_ONLY, 'server/discover': [{ waitMs: 2_000 }, DISCOVERED], initialize: [] })
-  expect([deaf.era, deaf.launches]).toEqual(['modern', 1])
-  // Both eras: the last word counts.
-  await using both = await open({ 'server/discover': [{ waitMs: 2_000 }, DISCOVERED] })
-  expect([both.era, both.launches]).toEqual(['legacy', 1])
+  const late: Rules = { ...MODERN_ONLY, 'server/discover': [{ waitMs: 2_000 }, DISCOVERED] }
+  const connected = await Promise.all([
+    open(late),
+    open({ ...late, initialize: [] }), // it ignores what it does not know
+    open({ 'server/discover': [{ waitMs: 2_000 }, DISCOVERED] }), // both eras: the last word counts
+  ])
+  expect(connected.map(({ era, launches }) => [era, launches])).toEqual([
+    ['modern', 1],
+    ['modern', 1],
+    ['legacy', 1],
+  ])
+  await Promise.all(connected.map((session) => session.close()))
 })
 
 verifies('wire.015', async () => {
@@ -205,12 +221,13 @@ test('a stubborn server whose handshake fails is ended all the same', async () =
 verifies('wire.018', async () => {
   const abortedBefore = await failureOf(open({}, { signal: AbortSignal.abort() }))
   expect(abortedBefore.code).toBe('cancelled')
-  for (const afterMs of [0, 1, 5, 20, 80, 200]) {
+  const codes = [0, 1, 5, 20, 80, 200].map(async (afterMs) => {
     const controller = new AbortController()
-    const starting = failureOf(open({ 'server/discover': [], initialize: [] }, { signal: controller.signal }))
     setTimeout(() => controller.abort(), afterMs)
-    expect((await starting).code, `after ${afterMs} ms`).toBe('cancelled')
-  }
+    const error = await failureOf(open({ 'server/discover': [], initialize: [] }, { signal: controller.signal }))
+    return error.code
+  })
+  expect(new Set(await Promise.all(codes))).toEqual(new Set(['cancelled']))
   // Once it is connected the signal has done its work.
   const controller = new AbortController()
   await using session = await open({}, { signal: controller.signal })

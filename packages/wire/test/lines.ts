@@ -13,6 +13,7 @@ export type Step =
   | { repeat: string; times: number }
   | { stderr: string; times?: number }
   | { waitMs: number }
+  | { log: string }
   | { exit: number }
   | { signal: string }
   | { grandchild: 'own-session' | 'same-group' }

@@ -31,7 +31,7 @@ async function startHost(
   mode: 'wait' | 'exit' | 'throw',
 ): Promise<{ pid: number; servers: number[]; exited: Promise<void> }> {
   const child = spawn(process.execPath, ['--conditions=@convoke/source', HOST, leaseDirectory, mode], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'ignore'],
   })
   let text = ''
   child.stdout.on('data', (part: Buffer) => (text += part.toString()))
