@@ -8,24 +8,38 @@ import { build, type Plugin } from 'esbuild'
 const root = resolve(import.meta.dirname, '..')
 const at = (path: string): string => resolve(root, path)
 
-/** Modules whose dynamic import stays one, with the file that it becomes. */
+/** What is imported dynamically and stays a file of its own: modules of ours, and packages for a rare moment. */
 const APART: Readonly<Record<string, string>> = {
   [at('src/commands/serve.ts')]: './serve.cjs',
   [at('src/prompts.ts')]: './prompts.cjs',
+  '@cfworker/json-schema': './json-schema.cjs',
+  '@modelcontextprotocol/client': './sign-in.cjs',
 }
+/** Prefix of an entry that is a package of the host. */
+const PACKAGE = 'package:'
 
 const apart: Plugin = {
   name: 'apart',
   setup(builder) {
-    builder.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir, kind }) => {
-      const file = kind === 'dynamic-import' ? APART[resolve(resolveDir, path)] : undefined
+    builder.onResolve({ filter: /./ }, ({ path, resolveDir, kind }) => {
+      if (kind !== 'dynamic-import') return undefined
+      const file = APART[path.startsWith('.') ? resolve(resolveDir, path) : path]
       return file === undefined ? undefined : { path: file, external: true }
     })
+    builder.onResolve({ filter: new RegExp(`^${PACKAGE}`) }, ({ path }) =>
+      builder.resolve(path.slice(PACKAGE.length), { resolveDir: at('../host'), kind: 'import-statement' }),
+    )
   },
 }
 
 const { outputFiles, metafile } = await build({
-  entryPoints: { convoke: at('src/main.ts'), serve: at('src/commands/serve.ts'), prompts: at('src/prompts.ts') },
+  entryPoints: {
+    convoke: at('src/main.ts'),
+    serve: at('src/commands/serve.ts'),
+    prompts: at('src/prompts.ts'),
+    'json-schema': `${PACKAGE}@cfworker/json-schema`,
+    'sign-in': `${PACKAGE}@modelcontextprotocol/client`,
+  },
   outdir: at('dist'),
   outExtension: { '.js': '.cjs' },
   write: false,
@@ -37,8 +51,8 @@ const { outputFiles, metafile } = await build({
   conditions: ['@convoke/source', 'node', 'import'],
   mainFields: ['module', 'main'],
   plugins: [apart],
-  // Sign-in is loaded after a 401, from the installed package; undici only where a host asks for it.
-  external: ['@modelcontextprotocol/*', 'undici', 'undici/*'],
+  // Only where a program asks its host for it; the command never does.
+  external: ['undici', 'undici/*'],
   define: { 'import.meta.url': '__convokeUrl', 'import.meta.dirname': '__dirname' },
   banner: { js: "const __convokeUrl = require('node:url').pathToFileURL(__filename).href;" },
   // Half of the text is space; names stay, so that a stack trace can be read.
@@ -57,16 +71,23 @@ function packagesIn(inputs: readonly string[]): ReadonlyMap<string, string> {
   return new Map(found.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Their licences ask that the text goes along. */
+/** Their licences ask that the text goes along; who ships no text is named with the licence it declares. */
 async function licences(): Promise<string> {
   const texts = await Promise.all(
     [...packagesIn(Object.keys(metafile.inputs))].map(async ([name, folder]) => {
       const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry))
-      if (file === undefined) throw new Error(`${name} has no licence file`)
-      return `${name}\n\n${await readFile(join(folder, file), 'utf8')}`
+      if (file !== undefined) return `${name}\n\n${await readFile(join(folder, file), 'utf8')}`
+      const { license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Declared
+      if (license === undefined) throw new Error(`${name} declares no licence`)
+      return `${name}\n\n${license}, ${typeof author === 'string' ? author : (author?.name ?? 'its authors')}\n`
     }),
   )
   return texts.join(`\n${'-'.repeat(78)}\n\n`)
+}
+
+interface Declared {
+  readonly license?: string
+  readonly author?: string | { readonly name: string }
 }
 
 // A command that starts while this runs sees the old file or the new one.

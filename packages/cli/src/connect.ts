@@ -60,7 +60,8 @@ export interface View extends AsyncDisposable {
   readonly absent: readonly ServerStatus[]
   /** The names given with --server; undefined when there were none. */
   readonly servers: readonly string[] | undefined
-  isWanted(server: string): boolean
+  /** Are the tools of this server listed? Not with another --server, nor when its entry keeps them from the command. */
+  showsToolsOf(server: string): boolean
   /** The exit code of a listing; `failureCount` servers answered, but not this question. */
   exitCode(failureCount?: number): ExitCode
 }
@@ -82,9 +83,13 @@ export async function openView(context: CommandContext): Promise<View> {
     const isWanted = (name: string): boolean => servers === undefined || servers.includes(name)
     const statuses = latest(settled, binding.statuses).filter(({ name }) => isWanted(name))
     const absent = absentServers(statuses)
+    const hidden = new Set(
+      loaded.definitions.filter((one) => one.omitToolsFrom.includes('command')).map((one) => one.name),
+    )
     const isPartial = (failureCount: number): boolean => options.strict && absent.length + failureCount > 0
     return {
-      ...{ binding, statuses, absent, servers, isWanted },
+      ...{ binding, statuses, absent, servers },
+      showsToolsOf: (name) => isWanted(name) && !hidden.has(name),
       exitCode(failureCount = 0) {
         if (isUnusable(loaded)) return EXIT.configuration
         return isPartial(failureCount) ? EXIT.notAvailable : EXIT.ok

@@ -101,6 +101,14 @@ verifies('command.003', async () => {
     }
   }
   expect((await home.run([])).stdout).toBe(stdout)
+
+  const page = await readFile(resolve(BIN, '../../../../docs/command.md'), 'utf8')
+  for (const [exit, meaning] of EXIT_MEANINGS) expect(page.replaceAll('`', '')).toContain(`| ${exit} | ${meaning} |`)
+  for (const name of ['', 'tools', 'call', 'read', 'add', 'serve', 'prompt']) {
+    const { out } = await inProcess([...(name === '' ? [] : [name]), '--help'])
+    for (const [option] of out.matchAll(/--[a-z][a-z-]+/g))
+      expect([name, option, page.includes(option)]).toEqual([name, option, true])
+  }
 })
 
 verifies('command.004', async () => {

@@ -27,6 +27,7 @@ export {
   type AddServerOptions,
   type ApprovalMode,
   addServer,
+  CONFIG_PROBLEM_CODES,
   type ConfigEntry,
   type ConfigFile,
   type ConfigLayer,

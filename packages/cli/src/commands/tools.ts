@@ -15,7 +15,7 @@ export async function runTools(context: CommandContext): Promise<ExitCode> {
   const { options, terminal } = context
   await using view = await openView(context)
   const { binding, statuses } = view
-  const tools = binding.tools.filter((tool) => view.isWanted(tool.server))
+  const tools = binding.tools.filter((tool) => view.showsToolsOf(tool.server))
   if (options.json) terminal.json(toolsReport(binding, tools, statuses))
   else {
     printTools(terminal, tools, statuses)

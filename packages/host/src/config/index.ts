@@ -1,6 +1,7 @@
 export { checkServer } from './check.ts'
 export {
   type ApprovalMode,
+  CONFIG_PROBLEM_CODES,
   type ConfigLayer,
   type ConfigProblem,
   type ConfigProblemCode,
