@@ -12,10 +12,6 @@ import { Questions } from './questions.ts'
 import { type RequestMeta, requestText } from './request-text.ts'
 import { structureFault, UNCHECKED_BYTES_MAX } from './structure.ts'
 
-export type { Call, CallContext, RawAnswer, RequestOptions, ServerRequestHandler } from './call.ts'
-export type { Channel, ChannelContext, Receiver } from './channel.ts'
-export type { JsonObject } from './protocol.ts'
-
 /** What the owner of a peer decides. */
 export interface PeerHooks {
   /** A request of the server. `call`: the one on whose behalf it asks, where that can be known. */

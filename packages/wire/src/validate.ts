@@ -2,8 +2,6 @@
 import { WireError } from './errors.ts'
 import type { JsonObject, ListKind, ToolResult } from './protocol.ts'
 
-export type { Tool, ToolResult } from './protocol.ts'
-
 /** What a server said about itself; whatever was missing or of the wrong shape is empty. */
 export interface ServerHello {
   version: string

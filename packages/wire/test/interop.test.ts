@@ -9,6 +9,7 @@ import { everythingStdio, filesystemStdio, memoryStdio, sdk1Stdio, sdk2Stdio, ve
 import { type JsonObject, type ServerRequestHandler, Session } from '@convoke/wire'
 import { expect, test } from 'vitest'
 import { textOf, until } from './lines.ts'
+import type { Version1, Version2 } from './spec-types.ts'
 
 const handlers: Record<string, ServerRequestHandler> = {
   'elicitation/create': ({ requestedSchema }) => {
@@ -136,4 +137,10 @@ test('a server of many tools and big answers', async () => {
   await using session = await Session.connect({ target: everythingStdio(), era: 'legacy' })
   const message = 'x'.repeat(5_000_000)
   expect(textOf(await session.callTool('echo', { message }))).toHaveLength(5_000_006)
+})
+
+test('our types are those of both SDKs', () => {
+  // A difference does not compile; see `spec-types.ts`.
+  const both: [Version1, Version2] = [true, true]
+  expect(both).toEqual([true, true])
 })

@@ -361,7 +361,7 @@ verifies(['security.002', 'security.004'], async () => {
     'HTTPS_PROXY',
     'NAMED',
   ]
-  const host = {
+  const host: Record<string, string | undefined> = {
     ...process.env,
     ...Object.fromEntries(canaries.map((name) => [name, `canary-${name}`])),
     LANG: 'C.UTF-8',

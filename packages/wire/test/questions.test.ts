@@ -230,24 +230,22 @@ test('one round with a real question', async () => {
 
 verifies('wire.044', async () => {
   await using session = await modern()
-  let askedSignal: AbortSignal | undefined
+  const asked: AbortSignal[] = []
   const forever: ServerRequestHandler = (_params, { signal }) => {
-    askedSignal = signal
+    asked.push(signal)
     return new Promise(() => {})
   }
   const handlers = { 'elicitation/create': forever }
   const late = await failureOf(session.callTool('elicit', {}, { totalTimeoutMs: 300, idleTimeoutMs: 100, handlers }))
   expect(late).toMatchObject({ code: 'timed-out', details: { limit: 'total' } })
-  expect(askedSignal?.aborted).toBe(true)
+  expect(asked.map(({ aborted }) => aborted)).toEqual([true])
   const controller = new AbortController()
   const aborted = failureOf(session.callTool('elicit', {}, { signal: controller.signal, handlers }))
-  askedSignal = undefined
-  await until(() => askedSignal !== undefined)
+  await until(() => asked.length === 2)
   controller.abort('enough')
   expect(await aborted).toMatchObject({ code: 'cancelled', cause: 'enough' })
-  expect(askedSignal?.aborted).toBe(true)
+  expect(asked[1]?.aborted).toBe(true)
   // By the cheap way, given once for the whole.
-  askedSignal = undefined
   let started = 0
   let cancel: ((reason: string) => void) | undefined
   const onStarted = (how: (reason: string) => void): void => {
@@ -255,7 +253,7 @@ verifies('wire.044', async () => {
     cancel = how
   }
   const cancelled = failureOf(session.callTool('elicit', {}, { onStarted, handlers }))
-  await until(() => askedSignal !== undefined)
+  await until(() => asked.length === 3)
   cancel?.('enough')
   expect((await cancelled).code).toBe('cancelled')
   let answers = 0
