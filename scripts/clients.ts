@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { CLIENTS, type ClientWorld, faultOf } from '../packages/testkit/clients/clients.ts'
 import { CLIENT_PACKAGES, installClient } from '../packages/testkit/clients/packages.ts'
+import { endWithUs, exitOnSignals } from '../packages/testkit/src/end-with-us.ts'
 import { entryOf, startGateway } from '../packages/testkit/src/gateway-runner.ts'
 import {
   everythingStdio,
@@ -48,7 +49,15 @@ const BEHIND_THE_GATEWAY = {
   sdk1: entryOf(sdk1Stdio()),
   sdk2: entryOf(sdk2Stdio({ era: 'modern' })),
 }
-const LOOPBACK_ONLY = ['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'] as const
+const LOOPBACK_ONLY = [
+  'unshare',
+  ...(process.getuid?.() === 0 ? [] : ['--map-root-user']),
+  '--net',
+  'sh',
+  '-c',
+  'ip link set lo up && exec "$@"',
+  'sh',
+] as const
 
 /** Installs what is missing; says who cannot run instead of failing all. */
 async function install(): Promise<Map<string, string>> {
@@ -76,8 +85,12 @@ function runIsolated(): Promise<number> {
   const self = [process.execPath, ...process.execArgv, ...process.argv.slice(1), '--isolated']
   return new Promise((settle) => {
     const child = spawn(command, [...before, ...self], { stdio: 'inherit' })
+    const release = endWithUs(() => child.kill('SIGTERM'))
     child.once('error', () => settle(1))
-    child.once('close', (code) => settle(code ?? 1))
+    child.once('close', (code) => {
+      release()
+      settle(code ?? 1)
+    })
   })
 }
 
@@ -159,6 +172,7 @@ async function main(): Promise<void> {
   await runAll()
 }
 
+exitOnSignals()
 try {
   if (options.help) process.stdout.write(HELP)
   else await main()

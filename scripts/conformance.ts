@@ -11,6 +11,7 @@ import {
   requiredScenarios,
   type Subject,
 } from '../packages/testkit/conformance/suite.ts'
+import { exitOnSignals } from '../packages/testkit/src/end-with-us.ts'
 import { startGateway } from '../packages/testkit/src/gateway-runner.ts'
 import { type RunningServer, startSdk2Http } from '../packages/testkit/src/runners.ts'
 import { report } from './result.ts'
@@ -42,7 +43,6 @@ const { values: options } = parseArgs({
 const LEGS: readonly Leg[] = ['client', 'server']
 const clientFile = resolve(import.meta.dirname, '../packages/testkit/conformance/client.ts')
 const log = options.json ? process.stderr : process.stdout
-const stop = new AbortController()
 
 /** Whoever is judged, held until the scenarios are over. */
 interface Judged extends AsyncDisposable {
@@ -92,7 +92,6 @@ async function scoreOf(leg: Leg, revision: Revision): Promise<Score> {
   return await score(leg, revision, who.subject, {
     ...(options.only === undefined ? {} : { only: new RegExp(options.only) }),
     concurrency: Number(options.concurrency),
-    signal: stop.signal,
     onOutcome({ scenario, passed, durationMs, output }) {
       log.write(`  ${passed ? 'ok' : 'FAILED'} ${leg} ${revision} ${scenario} (${durationMs} ms)\n`)
       if (!passed || options.verbose) log.write(`${output.replace(/^/gm, '    ')}\n`)
@@ -125,7 +124,6 @@ async function main(): Promise<void> {
 
 if (options.help) process.stdout.write(HELP)
 else {
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
+  exitOnSignals()
   await main()
 }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { endGroup, endWithUs } from '../src/end-with-us.ts'
 
 const COMMAND_TIMEOUT_MS = 120_000
 const OUTPUT_CHARS_MAX = 400_000
@@ -60,6 +61,7 @@ export function runCommand(
       })
     }
     const end = (): void => endGroup(child.pid)
+    const release = endWithUs(end)
     const timer = setTimeout(() => {
       output.stderr += `\nstopped after ${COMMAND_TIMEOUT_MS} ms`
       end()
@@ -70,16 +72,8 @@ export function runCommand(
     child.once('exit', end)
     child.once('close', (code) => {
       clearTimeout(timer)
+      release()
       resolve({ ...output, code })
     })
   })
-}
-
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // The group has gone.
-  }
 }

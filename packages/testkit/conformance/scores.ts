@@ -21,7 +21,6 @@ export interface ScoreOptions {
   readonly concurrency?: number
   /** Told as soon as a scenario has ended. */
   readonly onOutcome?: (outcome: ScenarioOutcome) => void
-  readonly signal?: AbortSignal
 }
 
 /** Nothing is tried a second time. */
@@ -29,7 +28,7 @@ export async function score(
   leg: Leg,
   revision: Revision,
   subject: Subject,
-  { only, concurrency = 1, onOutcome, signal }: ScoreOptions = {},
+  { only, concurrency = 1, onOutcome }: ScoreOptions = {},
 ): Promise<Score> {
   const startedAtMs = performance.now()
   const required = requiredScenarios(revision, leg)
@@ -38,8 +37,7 @@ export async function score(
   const outcomes: ScenarioOutcome[] = []
   const worker = async (): Promise<void> => {
     for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
-      if (signal?.aborted) return
-      const outcome = await runScenario(scenario, revision, subject, signal === undefined ? {} : { signal })
+      const outcome = await runScenario(scenario, revision, subject)
       outcomes.push(outcome)
       onOutcome?.(outcome)
     }

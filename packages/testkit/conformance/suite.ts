@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { endGroup, endWithUs } from '../src/end-with-us.ts'
 
 /** The revisions that have a frozen list of required scenarios. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const
@@ -38,20 +39,12 @@ export function requiredScenarios(revision: Revision, leg: Leg): string[] {
 }
 
 /** Runs one scenario once. Never rejects; nothing of it is left running. */
-export async function runScenario(
-  scenario: string,
-  revision: Revision,
-  subject: Subject,
-  options: { readonly signal?: AbortSignal } = {},
-): Promise<ScenarioOutcome> {
+export async function runScenario(scenario: string, revision: Revision, subject: Subject): Promise<ScenarioOutcome> {
   const startedAtMs = performance.now()
   const [leg, who, what]: [Leg, string, string] =
     'url' in subject ? ['server', '--url', subject.url] : ['client', '--command', subject.command]
   const args = [join(suiteDirectory, 'dist/index.js'), leg, who, what, '--scenario', scenario]
-  const { code, output } = await run(
-    [...args, '--spec-version', revision, '--timeout', String(SCENARIO_TIMEOUT_MS)],
-    options.signal,
-  )
+  const { code, output } = await run([...args, '--spec-version', revision, '--timeout', String(SCENARIO_TIMEOUT_MS)])
   const durationMs = Math.round(performance.now() - startedAtMs)
   return { scenario, passed: code === 0 && hasChecks(output), durationMs, output }
 }
@@ -61,7 +54,7 @@ function hasChecks(output: string): boolean {
   return /Passed: [1-9]\d*\/\d+, 0 failed/.test(output)
 }
 
-function run(args: readonly string[], signal: AbortSignal | undefined): Promise<{ code: number; output: string }> {
+function run(args: readonly string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -75,29 +68,19 @@ function run(args: readonly string[], signal: AbortSignal | undefined): Promise<
     child.stdout.on('data', collect)
     child.stderr.on('data', collect)
     const end = (): void => endGroup(child.pid)
+    const release = endWithUs(end)
     const timer = setTimeout(() => {
       output += `\nstopped after ${PROCESS_TIMEOUT_MS} ms\n`
       end()
     }, PROCESS_TIMEOUT_MS)
-    signal?.addEventListener('abort', end)
     child.once('error', (error) => {
       output += String(error)
     })
     child.once('close', (code) => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
+      release()
       end()
       resolve({ code: code ?? 1, output })
     })
   })
-}
-
-/** Ends a process and what it has started. */
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // Nothing of the group is left.
-  }
 }

@@ -18,6 +18,8 @@ export interface GatewayOptions {
   readonly args?: readonly string[]
 }
 
+/** It lets calls in flight finish, and ends servers that have to be told twice. */
+const CLOSE_TIMEOUT_MS = 15_000
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** A launch description as an entry of a configuration file. */
@@ -44,7 +46,11 @@ export async function startGateway(options: GatewayOptions): Promise<RunningServ
         ...transparent,
         ...(options.args ?? []),
       ],
-      { ready: /http:\/\/127\.0\.0\.1:([1-9]\d*)\/mcp/, env: { XDG_CONFIG_HOME: folder } },
+      {
+        closeTimeoutMs: CLOSE_TIMEOUT_MS,
+        ready: /http:\/\/127\.0\.0\.1:([1-9]\d*)\/mcp/,
+        env: { XDG_CONFIG_HOME: folder },
+      },
     )
     return withEnd(server, remove)
   } catch (error) {

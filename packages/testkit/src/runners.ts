@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type ScriptedHttpServer, startScriptedHttp as startInProcess } from '../servers/scripted-http.mjs'
+import { endWithUs } from './end-with-us.ts'
 import type { HttpScript, StdioScript } from './script.ts'
 
 /** How to start a stdio server; fits a stdio target and an entry of a configuration file. */
@@ -123,20 +124,21 @@ export interface StartOptions {
   readonly ready?: RegExp
   /** The address, where the line does not tell it. */
   readonly url?: string
+  /** From SIGTERM to SIGKILL. Default 3,000. */
+  readonly closeTimeoutMs?: number
 }
 
 /**
- * Runs `node ARGS` until it is disposed of (SIGTERM to its group, SIGKILL after 3 s).
+ * Runs `node ARGS` until it is disposed of (SIGTERM, then SIGKILL) or this process exits.
  * @throws {Error} with what it wrote to stderr, if it ends or is not ready within 30 s; nothing is left running then.
  */
 export async function startServer(args: readonly string[], options: StartOptions = {}): Promise<RunningServer> {
-  const { ready = /^READY (\d+)$/m, url, env } = options
+  const { ready = /^READY (\d+)$/m, url, env, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
     env: { ...process.env, ...env },
   })
-  const server = new ServerProcess(child)
+  const server = new ServerProcess(child, closeTimeoutMs)
   try {
     const match = await server.whenPrinted(ready)
     server.url = url ?? `http://127.0.0.1:${match[1]}/mcp`
@@ -152,14 +154,21 @@ class ServerProcess implements RunningServer {
   stderrTail = ''
   readonly exited: Promise<void>
   readonly #child: ChildProcess
+  readonly #closeTimeoutMs: number
   #text = ''
   #onText: (() => void) | undefined
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, closeTimeoutMs: number) {
     this.#child = child
+    this.#closeTimeoutMs = closeTimeoutMs
+    const release = endWithUs(() => child.kill('SIGKILL'))
     this.exited = new Promise((resolve) => {
-      child.once('close', () => resolve())
-      child.once('error', () => resolve())
+      const settle = (): void => {
+        release()
+        resolve()
+      }
+      child.once('close', settle)
+      child.once('error', settle)
     })
     child.stdout?.on('data', (part: Buffer) => this.#take(part.toString()))
     child.stderr?.on('data', (part: Buffer) => {
@@ -199,21 +208,10 @@ class ServerProcess implements RunningServer {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#signal('SIGTERM')
-    const timer = setTimeout(() => this.#signal('SIGKILL'), CLOSE_TIMEOUT_MS)
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), this.#closeTimeoutMs)
     await this.exited
     clearTimeout(timer)
-    this.#signal('SIGKILL')
-  }
-
-  /** To the whole group; a group that has gone is fine. */
-  #signal(name: 'SIGTERM' | 'SIGKILL'): void {
-    if (this.#child.pid === undefined) return
-    try {
-      process.kill(-this.#child.pid, name)
-    } catch {
-      // It has gone.
-    }
   }
 }
 
