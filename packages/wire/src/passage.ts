@@ -83,6 +83,7 @@ export class Passage implements Exchange, ExchangeSink {
 
   head(status: number, header: (name: string) => string | undefined): void {
     if (status >= 300 && status < 400 && this.#redirected(status, header('location'))) return
+    if (status === 407) return this.#stop(proxyRefused(), false)
     const encoding = header('content-encoding')
     const coding = encoding === undefined ? 'identity' : contentCoding(encoding)
     if (coding === undefined)
@@ -162,10 +163,10 @@ export class Passage implements Exchange, ExchangeSink {
   }
 
   /** This side ends the exchange because of what came. */
-  #stop(error: WireError): void {
+  #stop(error: WireError, sent = true): void {
     if (this.#over) return
     this.#exchange?.drop()
-    this.#fail(error, { sent: true, reused: false })
+    this.#fail(error, { sent, reused: false })
   }
 
   #decoded(): ConstructorParameters<typeof Inflate>[1] {
@@ -205,6 +206,13 @@ export class Passage implements Exchange, ExchangeSink {
 
 function withoutContent(headers: readonly string[]): string[] {
   return headers.filter((_, at) => !(headers[at - (at % 2)] ?? '').startsWith('content-'))
+}
+
+function proxyRefused(): WireError {
+  return new WireError('unreachable', 'The proxy answered 407: it wants a user name and password in the proxy URL', {
+    status: 407,
+    sent: false,
+  })
 }
 
 function printable(text: string): string {

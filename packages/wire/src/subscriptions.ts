@@ -48,6 +48,8 @@ const TIMEOUT_MS = 30_000
 const RELISTEN_MS_MIN = 1_000,
   RELISTEN_MS_MAX = 30_000
 const URIS_MAX = 1_024
+/** Asking again would only be refused again, and might ask somebody to sign in who is not there. */
+const FINAL: ReadonlySet<string> = new Set(['remote', 'unauthorized', 'refused'])
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGES = {
@@ -249,9 +251,9 @@ class ModernSubscription extends BaseSubscription {
     })
   }
 
-  /** The stream is gone. An answer of the server is its last word; anything else is an accident. */
+  /** The stream is gone. An answer of the server is its last word, and so is a refusal; anything else is an accident. */
   #again(error: Error): void {
-    if (this.isOver || (error instanceof WireError && error.code === 'remote')) return this.end('remote')
+    if (this.isOver || (error instanceof WireError && FINAL.has(error.code))) return this.end('remote')
     const { platform } = this.source.peer
     const timer = platform.setTimer(
       () => {

@@ -155,6 +155,30 @@ for (const client of CLIENTS)
       await handler.close()
     })
 
+    test('a subscription that is refused for want of credentials ends, and asks nobody again', async () => {
+      let allows = true
+      await using server = await startHttp(
+        modern((message, response) => {
+          if (!allows) return response.writeHead(401).end()
+          openStream(response)
+          const _meta = { 'io.modelcontextprotocol/subscriptionId': message.id }
+          return response.write(
+            event({
+              jsonrpc: '2.0',
+              method: 'notifications/subscriptions/acknowledged',
+              params: { _meta, notifications: { toolsListChanged: true } },
+            }),
+          )
+        }),
+      )
+      await using session = await connect(server.url, { client })
+      await using subscription = await session.subscribe({ toolsListChanged: true })
+      allows = false
+      server.closeConnections()
+      expect(await subscription.closed).toBe('remote')
+      expect(server.log).toEqual(['server/discover', 'subscriptions/listen', 'subscriptions/listen'])
+    })
+
     verifies('wire.183', async () => {
       let streams = 0
       let stream = (_text: string): void => {}

@@ -151,8 +151,8 @@ for (const client of CLIENTS)
         `The proxy 127.0.0.1:${proxy.port} answered 407 instead of a tunnel to mcp.example:443: it wants a user name and password in the proxy URL`,
       )
       expect(await failure(connect('http://mcp.example/mcp', { client, proxy: withoutName }))).toMatchObject({
-        code: 'http',
-        details: { status: 407 },
+        code: 'unreachable',
+        details: { status: 407, sent: false },
       })
       await using refusing = await startProxy({ credentials: 'me:HUSH-HUSH', refuseTunnels: 403 })
       const refused = await failure(connect('https://mcp.example/mcp', { client, proxy: refusing.url }))
