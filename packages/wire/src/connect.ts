@@ -1,6 +1,6 @@
 // From a target to a connection that has shaken hands, within one budget, leaving nothing running when it fails.
 import type { Channel, ChannelContext } from './channel.ts'
-import { WireError } from './errors.ts'
+import { methodNotFound, WireError } from './errors.ts'
 import {
   assumeLegacy,
   assumeModern,
@@ -13,7 +13,7 @@ import {
   negotiateHttp,
   negotiateStdio,
 } from './handshake.ts'
-import { methodNotFound, Peer } from './peer.ts'
+import { Peer } from './peer.ts'
 import { nodePlatform, type Platform } from './platform.ts'
 import type { Era, JsonObject } from './protocol.ts'
 import { answerServer } from './rounds.ts'
@@ -149,7 +149,7 @@ function shakeHands(shake: Handshake, { era = 'auto', remembered }: SessionOptio
 /** Says what the limit was a limit of, and quotes the process. */
 function startFailure(cause: Error, channel: Channel, { totalMs }: Budget): Error {
   if (!(cause instanceof WireError) || cause.code === 'cancelled' || cause.code === 'closed') return cause
-  const isLate = cause.code === 'timed-out'
+  const isLate = cause.code === 'timed-out' && cause.details.limit === 'idle'
   const line = channel.lastStderrLine
   const message = isLate ? `The server did not start within ${totalMs} ms` : cause.message
   return new WireError(cause.code, line === undefined ? message : `${message} (last stderr line: ${line})`, {

@@ -64,6 +64,13 @@ export class WireError extends Error {
   }
 }
 
+/** The answer to a request that nobody here can answer (−32601). */
+export function methodNotFound(method: string): WireError {
+  return new WireError('remote', `Method not found: ${method}`, {
+    rpc: { code: -32601, message: 'Method not found' },
+  })
+}
+
 /** Why a connection is over. */
 export interface CloseOutcome {
   /** `local`: this side closed it. */

@@ -27,7 +27,6 @@ export interface PeerHooks {
 
 const IDLE_TIMEOUT_MS = 60_000
 const NOISE_CHARS_KEPT = 512
-const METHOD_NOT_FOUND = -32601
 const EDGE_BYTES = 512
 /** Longer texts than this V8 cannot make, whatever the cap of a message is set to. */
 const TEXT_BYTES_MAX = 500_000_000
@@ -333,13 +332,6 @@ export class Peer implements Receiver {
     if (call.idleAtMs !== Number.POSITIVE_INFINITY) call.idleAtMs = this.platform.now() + idleTimeoutMs
     if (onProgress !== undefined) callSafely(() => onProgress(params))
   }
-}
-
-/** The answer to a request that nobody here can answer (−32601). */
-export function methodNotFound(method: string): WireError {
-  return new WireError('remote', `Method not found: ${method}`, {
-    rpc: { code: METHOD_NOT_FOUND, message: 'Method not found' },
-  })
 }
 
 function cancelled(reason: unknown, sent: boolean): WireError {

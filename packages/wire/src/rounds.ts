@@ -1,7 +1,7 @@
 // Requests of the modern era that need more than one round: the server answers "input required", the handlers give it, the request goes out again.
 import type { Call, CallContext, RequestOptions, ServerRequestHandler } from './call.ts'
-import { WireError } from './errors.ts'
-import { methodNotFound, type Peer } from './peer.ts'
+import { methodNotFound, WireError } from './errors.ts'
+import type { Peer } from './peer.ts'
 import type { TimerHandle } from './platform.ts'
 import type { JsonObject } from './protocol.ts'
 import { isObject } from './validate.ts'

@@ -1,7 +1,7 @@
 // One server, whatever its transport and era. This is the only thing the rest of the host sees of the wire.
 import type { RawAnswer, RequestOptions } from './call.ts'
 import type { Channel } from './channel.ts'
-import { type Connection, connectTo, type NotificationListener, recover } from './connect.ts'
+import type { Connection, NotificationListener } from './connect.ts'
 import type { CloseOutcome } from './errors.ts'
 import type { Hello } from './handshake.ts'
 import { type Listing, type ListOptions, list } from './listing.ts'
@@ -43,6 +43,7 @@ export class Session implements AsyncDisposable {
    * @throws {WireError} and nothing is left running then.
    */
   static async connect(options: SessionOptions): Promise<Session> {
+    const { connectTo } = await import('./connect.ts')
     const connection = await connectTo(options)
     return new Session(options, connection)
   }
@@ -141,6 +142,7 @@ export class Session implements AsyncDisposable {
   }
 
   async #recover(): Promise<void> {
+    const { recover } = await import('./connect.ts')
     const opened = { peer: this.#peer, channel: this.#channel, owner: {} }
     this.#hello = await recover(opened, this.#options, this.#hello.version)
     if (this.#watched.size === 0) return
