@@ -161,7 +161,7 @@ class ServerProcess implements RunningServer {
   constructor(child: ChildProcess, closeTimeoutMs: number) {
     this.#child = child
     this.#closeTimeoutMs = closeTimeoutMs
-    const release = endWithUs(() => child.kill('SIGKILL'))
+    const release = endWithUs(() => child.kill('SIGTERM'))
     this.exited = new Promise((resolve) => {
       const settle = (): void => {
         release()

@@ -85,4 +85,9 @@ export const command: readonly Requirement[] = [
   { id: 'security.122', milestone, text: 'refuses to serve on any address but loopback without a token' },
   { id: 'security.123', milestone, text: 'keeps its compiled form in a folder of the person, never in a shared one' },
   { id: 'security.124', milestone, text: 'opens no address that a server sends, and answers a link only after a yes' },
+  {
+    id: 'security.125',
+    milestone,
+    text: 'reads no configuration and no variables from the folder it is started in',
+  },
 ]
