@@ -136,6 +136,40 @@ verifies(['catalog.020', 'catalog.023'], async () => {
   expect(changesIn(events, 's')).toEqual([{ kind: 'tool-catalog.changed', server: 's', revision }])
 })
 
+test('a list that changes while it is listed for the first time is listed again', async () => {
+  let listings = 0
+  const tool = (name: string): object => ({ name, inputSchema: { type: 'object' } })
+  const notice = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+  await using server = await startRawHttp({
+    'tools/list': () => {
+      listings += 1
+      return listings === 1
+        ? { before: [notice], result: { tools: [tool('old')] } }
+        : { result: { tools: [tool('old'), tool('new')] } }
+    },
+  })
+  const { host } = await hostOf([http('s', server.url)])
+  await using _ = host
+  const changed = eventOf(host, 'tool-catalog.changed')
+  await host.whenSettled()
+  await changed
+  await using binding = await host.bind()
+  expect(binding.tools.map(({ rawName }) => rawName)).toEqual(['new', 'old'])
+})
+
+test('whoever stops waiting for a listing is let go, and the listing serves the others', async () => {
+  const { host } = await hostOf([scripted('s')])
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  const abort = new AbortController()
+  const [gone, stays] = [binding.resources({ signal: abort.signal }), binding.resources()]
+  abort.abort()
+  await expect(gone).rejects.toMatchObject({ code: 'CANCELLED' })
+  expect((await stays).items).toHaveLength(2)
+  expect((await seenBy(binding, 's')).requests.filter((one) => one === 'resources/list')).toHaveLength(1)
+})
+
 verifies('catalog.021', async () => {
   const { host, events } = await hostOf([scripted('s', { listDelayMs: 100 })])
   await using _ = host

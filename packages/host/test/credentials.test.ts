@@ -245,3 +245,39 @@ verifies('security.135', async () => {
   expect(all).not.toContain(secret)
   expect(all).not.toContain(literal)
 })
+
+test('secrets are kept out of what a server answers and logs', async () => {
+  const secret = 'hunter2-hunter2-hunter2'
+  await using server = await startRawHttp({
+    'tools/list': () => ({ result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }),
+    'tools/call': (_message, { authorization }) => ({
+      error: { code: -1, message: `no access with ${authorization}` },
+    }),
+  })
+  await using talker = await startRawHttp({
+    'tools/list': (_message, headers) => ({
+      before: [
+        {
+          jsonrpc: '2.0',
+          method: 'notifications/message',
+          params: {
+            level: 'debug',
+            data: { headers: headers['x-api-key'], quoted: JSON.stringify(headers['x-api-key']) },
+          },
+        },
+      ],
+      result: { tools: [] },
+    }),
+  })
+  const { host, events } = await hostOf([
+    http('s', server.url, {}, { headers: { Authorization: `Bearer ${secret}` } }),
+    http('talker', talker.url, {}, { headers: { 'X-API-Key': secret } }),
+  ])
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  const refused = await callTool(binding, 's/t')
+  expect(refused).toMatchObject({ error: { message: 'Server "s": no access with [redacted]' } })
+  expect(events.filter(({ kind }) => kind === 'server.log')).toMatchObject([{ data: { headers: '[redacted]' } }])
+  expect(JSON.stringify([host.statuses, events, 'error' in refused && refused.error.details])).not.toContain('hunter2')
+})

@@ -139,6 +139,16 @@ verifies('connection.024', async () => {
   }
 })
 
+test('whoever waits for a start that is cut short by the end is told that it was cancelled', async () => {
+  const { host, events } = await hostOf([scripted('s', { listing: 'silent' })])
+  await stateOf(host, 's', 'starting')
+  const settled = host.whenSettled()
+  await host.close()
+  await settled
+  const states = events.flatMap((event) => (event.kind === 'server.state-changed' ? [event.status.state] : []))
+  expect(states.at(-1)).toBe('cancelled')
+})
+
 test('an abort of its signal closes the host', async () => {
   const abort = new AbortController()
   const { host } = await hostOf([scripted('s')], { signal: abort.signal })

@@ -102,13 +102,15 @@ verifies('connection.005', async () => {
     ])
     await using _ = host
     await host.whenSettled()
+    // A server of both eras that boots slowly may be met in either: both questions lie in its pipe by then.
+    const either = expect.stringMatching(/^(legacy|modern)$/)
     expect(host.statuses.map(({ name, state, era }) => [name, state, era])).toEqual([
       ['legacy', 'ready', 'legacy'],
       ['modern', 'ready', 'modern'],
-      ['both', 'ready', 'modern'],
+      ['both', 'ready', either],
       ['quiet', 'ready', 'legacy'],
       ['everything', 'ready', 'legacy'],
-      ['sdk2', 'ready', 'modern'],
+      ['sdk2', 'ready', either],
     ])
     expect(await Promise.all(logs.map(startsIn))).toEqual([1, 1, 1, 1])
   })

@@ -11,6 +11,15 @@ export function redact(text: string, secrets: readonly string[]): string {
   return clean
 }
 
+/** A JSON value with every occurrence of a secret in its texts replaced; the same value when there is none. */
+export function redactJson(value: unknown, secrets: readonly string[]): unknown {
+  if (secrets.length === 0 || value === undefined) return value
+  const text = JSON.stringify(value)
+  // In JSON a secret stands as JSON spells it.
+  const clean = redact(text, [...secrets, ...secrets.map((secret) => JSON.stringify(secret).slice(1, -1))])
+  return clean === text ? value : (JSON.parse(clean) as unknown)
+}
+
 /** Does a variable or header of this name usually hold a secret? */
 export function namesSecret(name: string): boolean {
   return /token|key|secret|pass|auth|credential|cookie|session|private|pwd|\bpat\b/i.test(name)

@@ -32,6 +32,9 @@ export class ServerCatalog {
   #refresher: Refresher | undefined
   #subscription: Promise<Subscription | undefined> | undefined
   #problem: CatalogProblem | undefined
+  /** Listings are numbered when they are asked for: an older one that comes late changes nothing. */
+  #lastTicket = 0
+  #acceptedTicket = 0
 
   constructor(options: ServerCatalogOptions) {
     this.#options = options
@@ -55,13 +58,8 @@ export class ServerCatalog {
   async load(session: ServerSession, request: ListRequest): Promise<void> {
     this.#session = session
     this.#offers.forget()
-    const listing = await session.list('tools', request)
-    if (this.#session === session) this.#accept(listing)
-  }
-
-  /** The server is ready: what changes from now on is wanted. */
-  watch(session: ServerSession): void {
-    if (this.#session !== session) return
+    this.#refresher?.stop()
+    // From now on: a list that changes while its pages are fetched is asked for again.
     this.#refresher = new Refresher({
       platform: this.#options.platform,
       refresh: () => this.#refresh(session),
@@ -70,6 +68,12 @@ export class ServerCatalog {
         this.#problem = undefined
       },
     })
+    await this.#list(session, request)
+  }
+
+  /** The server is ready: a modern one is asked to tell about changes. */
+  watch(session: ServerSession): void {
+    if (this.#session !== session) return
     if (this.#options.watch === 'changes' && session.era === 'modern') this.#subscribe(session)
   }
 
@@ -112,6 +116,16 @@ export class ServerCatalog {
     return this.#offers.get({ session, kind, maxAgeMs, timeoutMs })
   }
 
+  async #list(session: ServerSession, request: ListRequest): Promise<void> {
+    this.#lastTicket += 1
+    const ticket = this.#lastTicket
+    const listing = await session.list('tools', request)
+    if (this.#session !== session || ticket < this.#acceptedTicket) return
+    this.#acceptedTicket = ticket
+    this.#problem = undefined
+    this.#accept(listing)
+  }
+
   #accept(listing: Listing): void {
     const { definition, emit } = this.#options
     if (this.#snapshot !== undefined && sameJson(this.#snapshot.raw, listing.items)) return
@@ -126,10 +140,7 @@ export class ServerCatalog {
   async #refresh(session: ServerSession): Promise<void> {
     const { definition } = this.#options
     try {
-      const listing = await session.list('tools', { timeoutMs: definition.startupTimeoutMs })
-      if (this.#session !== session) return
-      this.#problem = undefined
-      this.#accept(listing)
+      await this.#list(session, { timeoutMs: definition.startupTimeoutMs })
     } catch (error) {
       if (this.#session !== session) return
       const { code, message } = HostError.is(error) ? error : { code: 'INTERNAL' as const, message: String(error) }

@@ -25,7 +25,8 @@ export interface AttemptOptions {
   onOpened(session: ServerSession): void
   /** The session is over after it had been opened, and nobody here closed it. */
   onLost(failure: HostError): void
-  onNotification(session: ServerSession, method: string, params: JsonObject): void
+  /** `session` is undefined for what comes before the handshake is over. */
+  onNotification(session: ServerSession | undefined, method: string, params: JsonObject): void
   onNoise(text: string): void
   /** Told before anything is started: values that must not show up in texts about this server. */
   onResolved(secrets: readonly string[]): void
@@ -110,9 +111,7 @@ export class Attempt {
         this.#options.onResolved(secrets)
         this.credentials = credentials
       },
-      onNotification: (method, params) => {
-        if (this.#session !== undefined) this.#options.onNotification(this.#session, method, params)
-      },
+      onNotification: (method, params) => this.#options.onNotification(this.#session, method, params),
       onNoise: (text) => this.#options.onNoise(text),
       onFailing: (failure) => this.#fail(failure),
     })

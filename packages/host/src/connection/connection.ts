@@ -190,11 +190,11 @@ export class ServerConnection implements AsyncDisposable {
     })
   }
 
-  #notified(session: ServerSession, method: string, params: JsonObject): void {
+  #notified(session: ServerSession | undefined, method: string, params: JsonObject): void {
     const { sink, emit, definition } = this.#options
-    const event = logEvent(definition.name, method, params)
+    const event = logEvent(method, params, { server: definition.name, secrets: this.#secrets })
     if (event !== undefined) emit(event)
-    sink.notified(session, method, params)
+    if (session !== undefined) sink.notified(session, method, params)
   }
 
   #noise(text: string): void {

@@ -1,4 +1,4 @@
-import { cleanJson, cleanLine, type JsonObject } from '../base/index.ts'
+import { cleanJson, cleanLine, type JsonObject, redactJson } from '../base/index.ts'
 import type { HostEvent } from '../events/index.ts'
 
 const LEVEL_CHARS_MAX = 32
@@ -7,7 +7,11 @@ const URI_CHARS_MAX = 8_192
 const DATA_CHARS_MAX = 64 * 1024
 
 /** The event behind a notification, for those that are passed on as they come. Catalog changes are told by the catalog. */
-export function logEvent(server: string, method: string, params: JsonObject): HostEvent | undefined {
+export function logEvent(
+  method: string,
+  params: JsonObject,
+  { server, secrets }: { readonly server: string; readonly secrets: readonly string[] },
+): HostEvent | undefined {
   if (method === 'notifications/message') {
     const { level, logger, data } = params
     return {
@@ -15,7 +19,7 @@ export function logEvent(server: string, method: string, params: JsonObject): Ho
       server,
       level: typeof level === 'string' ? cleanLine(level, LEVEL_CHARS_MAX) : 'info',
       ...(typeof logger === 'string' ? { logger: cleanLine(logger, LOGGER_CHARS_MAX) } : {}),
-      data: shownData(data),
+      data: shownData(data, secrets),
     }
   }
   const { uri } = params
@@ -24,9 +28,9 @@ export function logEvent(server: string, method: string, params: JsonObject): Ho
     : undefined
 }
 
-function shownData(data: unknown): unknown {
+function shownData(data: unknown, secrets: readonly string[]): unknown {
   try {
-    return cleanJson(data, { charsMax: DATA_CHARS_MAX }).value
+    return redactJson(cleanJson(data, { charsMax: DATA_CHARS_MAX }).value, secrets)
   } catch (error) {
     return `left out: ${(error as Error).message}`
   }

@@ -29,7 +29,7 @@ export function statusOf(facts: StatusFacts): ServerStatus {
   return {
     name: definition.name,
     state: shownState(state),
-    ...(reason === undefined ? {} : { reason }),
+    ...(reason === undefined ? {} : { reason: { code: reason.code, message: redact(reason.message, facts.secrets) } }),
     sinceAtMs: state.sinceAtMs,
     ...(state.kind === 'failed' ? { nextRetryAtMs: state.retryAtMs } : {}),
     transport: definition.transport.kind,

@@ -1,1 +1,1 @@
-export { type ClientSide, clientSide, type HostHandlers } from './router.ts'
+export { clientSide, type HostHandlers } from './router.ts'

@@ -45,10 +45,6 @@ export class StartupBudget {
     return this.#abort.signal
   }
 
-  get phase(): 'installing' | 'starting' {
-    return this.#phase
-  }
-
   /** What is left, in milliseconds; at least 1. */
   get leftMs(): number {
     return Math.max(1, this.#endsAtMs - this.#options.platform.now())

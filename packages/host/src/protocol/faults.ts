@@ -9,6 +9,8 @@ import {
   HostError,
   type HostErrorCode,
   type HostErrorDetails,
+  redact,
+  redactJson,
 } from '../base/index.ts'
 
 const CODES: Readonly<Record<WireErrorCode, HostErrorCode>> = {
@@ -42,8 +44,11 @@ const STDERR_CHARS_MAX = 4_000
 const DATA_CHARS_MAX = 64 * 1024
 const CAUSES_MAX = 5
 
-/** The error of this library behind whatever was thrown; its message names the server. A `HostError` is returned as it is. */
-export function hostErrorOf(error: unknown, server: string): HostError {
+/**
+ * The error of this library behind whatever was thrown; its message names the server and holds none of the secrets. A `HostError` is
+ * returned as it is.
+ */
+export function hostErrorOf(error: unknown, server: string, secrets: readonly string[] = []): HostError {
   if (error instanceof HostError) return error
   if (!(error instanceof WireError))
     return new HostError('INTERNAL', `Server "${server}": ${cleanLine(String(error), MESSAGE_CHARS_MAX)}`, {
@@ -51,8 +56,9 @@ export function hostErrorOf(error: unknown, server: string): HostError {
     })
   const own = error.code === 'unauthorized' ? ownErrorIn(error) : undefined
   if (own !== undefined) return own
-  return new HostError(codeOf(error), `Server "${server}": ${cleanLine(error.message, MESSAGE_CHARS_MAX)}`, {
-    details: detailsOf(error.details),
+  const words = redact(cleanLine(error.message, MESSAGE_CHARS_MAX), secrets)
+  return new HostError(codeOf(error), `Server "${server}": ${words}`, {
+    details: redactJson(detailsOf(error.details), secrets) as HostErrorDetails,
     cause: error,
   })
 }

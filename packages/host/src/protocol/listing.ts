@@ -29,6 +29,7 @@ export interface ListSource {
   readonly session: Session
   readonly platform: Platform
   readonly transport: 'stdio' | 'http'
+  readonly secrets: readonly string[]
 }
 
 /**
@@ -51,7 +52,7 @@ export async function listAll(source: ListSource, kind: ListKind, request: ListR
       ? retryHttp(attempt, { server, platform, endsAtMs, signal: request.signal })
       : attempt())
   } catch (error) {
-    const failure = hostErrorOf(error, server)
+    const failure = hostErrorOf(error, server, source.secrets)
     if (isUnknownMethod(failure)) return { items: [], rejected: [] }
     throw failure
   }

@@ -131,8 +131,9 @@ export class ServerSession implements AsyncDisposable {
 
   /** Every item of a kind. @throws {HostError} */
   list(kind: ListKind, request: ListRequest = {}): Promise<Listing> {
-    const { server, transport } = this
-    return listAll({ server, transport, session: this.#session, platform: this.#platform }, kind, request)
+    const { server, transport, secrets } = this
+    const source = { server, transport, secrets, session: this.#session, platform: this.#platform }
+    return listAll(source, kind, request)
   }
 
   /** @throws {HostError} */
@@ -140,7 +141,7 @@ export class ServerSession implements AsyncDisposable {
     try {
       return await this.#session.subscribe(filter, options)
     } catch (error) {
-      throw hostErrorOf(error, this.server)
+      throw hostErrorOf(error, this.server, this.secrets)
     }
   }
 
@@ -164,7 +165,7 @@ export class ServerSession implements AsyncDisposable {
     try {
       return await send(options)
     } catch (error) {
-      throw hostErrorOf(error, this.server)
+      throw hostErrorOf(error, this.server, this.secrets)
     } finally {
       if (mayAsk) this.#leave()
     }
@@ -188,7 +189,7 @@ export class ServerSession implements AsyncDisposable {
         totalTimeoutMs === undefined ? options : { ...options, totalTimeoutMs: totalTimeoutMs - waitedMs },
       )
     } catch (error) {
-      throw hostErrorOf(error, this.server)
+      throw hostErrorOf(error, this.server, this.secrets)
     } finally {
       leave()
     }

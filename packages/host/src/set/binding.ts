@@ -39,6 +39,7 @@ export type ToolResolution =
 
 /** Options of a listing over all servers. */
 export interface ListingOptions {
+  /** Stops the waiting; servers that were asked already may still answer. */
   readonly signal?: AbortSignal
   /** Only these servers. */
   readonly servers?: readonly string[]

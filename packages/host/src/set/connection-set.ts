@@ -1,5 +1,5 @@
 // MANY servers: which connections there are, which generation of them is published, and who still holds an older one.
-import { HostError, type Lease, Shared, untilAborted } from '../base/index.ts'
+import { HostError, Lane, type Lease, Shared, untilAborted } from '../base/index.ts'
 import { OutputSchemas, type ToolSnapshot, type ToolView, toolView } from '../catalog/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import { PublicationGate, type ServerStatus } from '../events/index.ts'
@@ -21,6 +21,8 @@ export class ConnectionSet {
   readonly #settings: SetSettings
   readonly #connections: Connections = new Map()
   readonly #outputs = new OutputSchemas()
+  /** One publication after the other. */
+  readonly #lane = new Lane()
   #generation: Shared<Generation> | undefined
   #published: Lease<Generation> | undefined
   #generations = 0
@@ -41,6 +43,15 @@ export class ConnectionSet {
    * @param reconnect Servers that are started anew although nothing about them changed.
    */
   async publish(reconnect: ReadonlySet<string> = new Set()): Promise<void> {
+    const leave = await this.#lane.enter()
+    try {
+      await this.#publish(reconnect)
+    } finally {
+      leave()
+    }
+  }
+
+  async #publish(reconnect: ReadonlySet<string>): Promise<void> {
     this.#assertOpen()
     const { emit } = this.#settings
     const gate = new PublicationGate(emit)
@@ -60,9 +71,13 @@ export class ConnectionSet {
   async reconnect(server: string): Promise<ServerStatus> {
     this.#member(server)
     await this.publish(new Set([server]))
-    const { connection } = this.#member(server)
-    await connection.value.whenSettled()
-    return connection.value.status
+    for (;;) {
+      ;(await this.#lane.enter())() // a publication that is under way has not woken its connections yet
+      const { value } = this.#member(server).connection
+      await settledForGood(value)
+      // Somebody else may have asked for another reconnect meanwhile.
+      if (this.#member(server).connection.value === value) return value.status
+    }
   }
 
   /** Resolves when none of the servers is starting. Naming servers needs them: those that sleep are started. */
@@ -112,7 +127,9 @@ export class ConnectionSet {
   }
 
   async #close(): Promise<void> {
-    const all = Promise.all([...this.#connections.keys()].map((connection) => connection[Symbol.asyncDispose]()))
+    const connections = [...this.#connections.keys()]
+    for (const connection of connections) connection.cancelStart()
+    const all = Promise.all(connections.map((connection) => connection[Symbol.asyncDispose]()))
     let isOver = false
     await this.#within(
       all.then(() => {

@@ -1,5 +1,5 @@
 // Resources, prompts and completions of a binding: who offers what, and whom to ask.
-import { closestNames, HostError, isObject, type JsonObject, withoutReservedKeys } from '../base/index.ts'
+import { closestNames, HostError, isObject, type JsonObject, untilAborted, withoutReservedKeys } from '../base/index.ts'
 import {
   type Aggregate,
   aggregatePrompts,
@@ -35,15 +35,15 @@ export class BoundOffers {
   }
 
   resources(options: ListingOptions): Promise<Aggregate<CatalogResource>> {
-    return aggregateResources(this.#sources(options.servers), 0)
+    return untilAborted(aggregateResources(this.#sources(options.servers), 0), options.signal)
   }
 
   templates(options: ListingOptions): Promise<Aggregate<CatalogResourceTemplate>> {
-    return aggregateTemplates(this.#sources(options.servers), 0)
+    return untilAborted(aggregateTemplates(this.#sources(options.servers), 0), options.signal)
   }
 
   prompts(options: ListingOptions): Promise<Aggregate<CatalogPrompt>> {
-    return this.#prompts(0, options.servers)
+    return untilAborted(this.#prompts(0, options.servers), options.signal)
   }
 
   /** @throws {HostError} `RESOURCE_AMBIGUOUS`, `RESOURCE_UNKNOWN`, `SERVER_NOT_READY`, or what the server failed with. */
