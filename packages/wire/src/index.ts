@@ -1,7 +1,10 @@
 // The client half: one MCP server as a `Session`, whatever its transport and era.
+export type { AddressRule } from './address.ts'
 export type { CallContext, RawAnswer, RequestOptions, ServerRequestContext, ServerRequestHandler } from './call.ts'
 export { type CloseOutcome, WireError, type WireErrorCode, type WireErrorDetails, type WireLimit } from './errors.ts'
-export type { ExchangeSink, HttpClient } from './http-port.ts'
+export type { FetchedAnswer, FetchOptions } from './fetch-answer.ts'
+export { fetchAnswer } from './fetching.ts'
+export type { Exchange, ExchangeRequest, ExchangeSink, FailureFacts, HttpClient } from './http-port.ts'
 export type { Listing, ListOptions, Rejected } from './listing.ts'
 export { type ChildProcessPort, nodePlatform, type Platform, type SpawnSpec, type TimerHandle } from './platform.ts'
 export type { FileFacts, FilesPort } from './platform-files.ts'
@@ -25,6 +28,7 @@ export {
   type ToolResult,
 } from './protocol.ts'
 export type { Reaped } from './reap.ts'
+export { HEADER_MISMATCH } from './rpc-error.ts'
 export type { RunOptions, RunResult } from './run-command.ts'
 export { Session } from './session.ts'
 export type { SessionOptions } from './session-options.ts'

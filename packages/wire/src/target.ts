@@ -29,7 +29,7 @@ export interface HttpTarget {
   proxy?: 'environment' | 'none' | (string & {})
   /** Default `auto`: streamable HTTP, and the older HTTP+SSE when the server knows nothing else. */
   transport?: 'streamable' | 'sse' | 'auto'
-  /** Headers made for each request, over `headers`. */
+  /** Further headers, over `headers`: asked for once, and again after the server refused them. */
   headersProvider?: HeadersProvider
 }
 

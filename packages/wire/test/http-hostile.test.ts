@@ -1,8 +1,8 @@
 // Servers that mean harm, or cannot do better: bytes by hand.
 import type { Socket } from 'node:net'
 import { verifies } from '@convoke/testkit'
+import { fetchAnswer } from '@convoke/wire'
 import { describe, expect, test } from 'vitest'
-import { fetchAnswer } from '../src/fetch-answer.ts'
 import { Door } from '../src/outbound.ts'
 import {
   CLIENTS,

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { verifies } from '@convoke/testkit'
+import { fetchAnswer } from '@convoke/wire'
 import { describe, expect, test } from 'vitest'
 import type { WireError } from '../src/errors.ts'
-import { fetchAnswer } from '../src/fetch-answer.ts'
 import { Door, type DoorRequest } from '../src/outbound.ts'
 import {
   CLIENTS,
