@@ -2,6 +2,7 @@ import { verifies } from '@convoke/testkit'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Envelope, recoverId, scanEnvelope } from '../src/envelope.ts'
+import { callIdInJson, callIdOf } from '../src/message-id.ts'
 import { FUZZ_RUNS } from './lines.ts'
 
 const scan = (text: string | Buffer): Envelope | undefined => {
@@ -246,4 +247,48 @@ test('the id of a message over the cap is read at either edge, and a forged one 
   expect(recover('{"result":{"content":"', '\\",\\"id\\":9}"}}')).toBeUndefined()
   expect(recover('{"jsonrpc":"2.0","id":7,"result":{"x', 'x"},"id":8}')).toBeUndefined()
   expect(recover('{"jsonrpc":"2.0","id":7,"result":{"x', 'x"},"id":7}')).toBe('7')
+})
+
+test('an id that is read at an edge is the id of the message, or none', () => {
+  const wide = fc.tuple(answer, fc.nat(3), fc.nat(600)).map(([text, where, length]) => {
+    const filler = ['"id":9}', '\\"id\\":9}', 'x', ',"id":9,"jsonrpc":"2.0"}'][where]?.repeat(length)
+    const message = JSON.parse(text) as Record<string, object>
+    const kind = 'result' in message ? 'result' : 'error'
+    message[kind] = { filler, ...message[kind], id: 3 }
+    return JSON.stringify(message)
+  })
+  fc.assert(
+    fc.property(wide, (text) => {
+      const bytes = Buffer.from(text)
+      const found = recoverId(bytes.subarray(0, 512), bytes.subarray(-512))
+      if (found === undefined) return
+      const message = JSON.parse(text) as { id: unknown }
+      expect(JSON.parse(found)).toEqual(message.id)
+    }),
+    { numRuns: FUZZ_RUNS },
+  )
+})
+
+test('only a number, or its plain text, is the id of a call', () => {
+  const id = fc.oneof(
+    fc.integer({ min: -10, max: 1_000_000 }),
+    fc.integer({ min: -10, max: 1_000_000 }).map(String),
+    fc.constantFrom('1e3', '0x7', ' 7', '7 ', '07', '', '7.0', '+7', '١', null, true, [], [7], {}),
+    fc.string(),
+    fc.double(),
+  )
+  fc.assert(
+    fc.property(id, (value) => {
+      const call = callIdOf(value)
+      const isPlain = typeof value === 'number' || (typeof value === 'string' && /^[1-9][0-9]{0,15}$/.test(value))
+      if (isPlain) expect(call).toBe(Number(value))
+      else expect(call).toBeNaN()
+      if (typeof value === 'string' || Number.isSafeInteger(value)) {
+        const text = JSON.stringify(value)
+        const inJson = callIdInJson(text)
+        expect(Number.isNaN(inJson) || inJson === Number(value)).toBe(true)
+      }
+    }),
+    { numRuns: FUZZ_RUNS },
+  )
 })
