@@ -1,6 +1,8 @@
 // The configuration of one run, with its problems told.
 
+import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import {
   type ConfigFile,
   type ConfigProblem,
@@ -21,8 +23,25 @@ export function pathsOf({ env, options }: CommandContext): StandardPaths {
     env,
     homeDirectory: homedir(),
     platform: process.platform,
-    ...(options.dataDir === undefined ? {} : { dataDirectory: options.dataDir }),
+    ...(options.dataDir === undefined ? {} : { dataDirectory: resolve(options.dataDir) }),
   })
+}
+
+/**
+ * The same, where things will be written: the folder of --data-dir is made if need be.
+ * @throws {CommandError} exit code 2 when it cannot be; the usual folders are used as far as they can be.
+ */
+export async function placesOf(context: CommandContext): Promise<StandardPaths> {
+  const { dataDir } = context.options
+  if (dataDir !== undefined) {
+    try {
+      await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+      throw usageError(`The folder of --data-dir cannot be used (${code}): ${dataDir}`)
+    }
+  }
+  return pathsOf(context)
 }
 
 /** The files of this run, in ascending precedence. */

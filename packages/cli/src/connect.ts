@@ -9,7 +9,7 @@ import {
   type ServerStatus,
 } from '@convoke/host'
 import { CommandError } from './command-error.ts'
-import { isUnusable, pathsOf, readConfiguration, requireServers } from './configuration.ts'
+import { isUnusable, placesOf, readConfiguration, requireServers } from './configuration.ts'
 import type { CommandContext } from './context.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { reasonText } from './server-lines.ts'
@@ -24,8 +24,12 @@ export interface OpenHostOptions {
 }
 
 /** Makes the host and starts the servers. Hold it with `await using`. */
-export function openHost(context: CommandContext, loaded: LoadedConfig, options: OpenHostOptions = {}): Promise<Host> {
-  const { stateDirectory, cacheDirectory } = pathsOf(context)
+export async function openHost(
+  context: CommandContext,
+  loaded: LoadedConfig,
+  options: OpenHostOptions = {},
+): Promise<Host> {
+  const { stateDirectory, cacheDirectory } = await placesOf(context)
   return createHost({
     definitions: loaded.definitions,
     clientInfo: { name: 'convoke', version: VERSION },

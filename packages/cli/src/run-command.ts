@@ -1,7 +1,7 @@
 // Runs one command: options to context, outcome to exit code. Nothing below this file ends the process.
 
 import { HostError } from '@convoke/host'
-import { CommandError } from './command-error.ts'
+import { CommandError, usageError } from './command-error.ts'
 import { commandErrorOf } from './commands/host-errors.ts'
 import { type CommandContext, JSON_VERSION } from './context.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
@@ -13,13 +13,12 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
   const { stdin, stdout, stderr, env } = process
   const ending = new AbortController()
   const unlisten = listenForEnd(ending)
-  // A reader that has gone (`| head`) is no failure of ours; the command still ends in order.
-  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  const output = watchOutput()
   const makeTerminal = (color: boolean): Terminal => new Terminal({ env, stdin, stdout, stderr, color })
   let context: CommandContext | undefined
   let command = words.find((word) => !word.startsWith('-'))
-  try {
-    return await runProgram(words, {
+  const run = (): Promise<ExitCode> =>
+    runProgram(words, {
       makeContext: (name, { color, ...options }) => {
         command = name
         context = { options, terminal: makeTerminal(color), env, signal: ending.signal }
@@ -27,6 +26,10 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
       },
       writeOut: (text) => void stdout.write(text),
     })
+  try {
+    const code = await run()
+    await output.written()
+    return code
   } catch (error) {
     const terminal = context?.terminal ?? makeTerminal(true)
     // A command line that could not be read says itself whether it wants JSON.
@@ -34,6 +37,28 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
     return tellError(error, terminal, { isJson, command, ending })
   } finally {
     unlisten()
+  }
+}
+
+interface Output {
+  /** Resolves when everything has been written. @throws {CommandError} exit code 7 when some of it could not be. */
+  written(): Promise<void>
+}
+
+/** A reader that has gone (`| head`) is no failure of ours; the command still ends in order. A full disk is told. */
+function watchOutput(): Output {
+  const { stdout, stderr } = process
+  let fault: string | undefined
+  stdout.on('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) => {
+    if (code !== 'EPIPE') fault ??= code
+  })
+  stderr.on('error', () => {})
+  return {
+    async written() {
+      await new Promise<void>((resolve) => stdout.write('', () => resolve()))
+      if (fault === undefined) return
+      throw new CommandError(EXIT.failed, 'OUTPUT_FAILED', `The answer could not be written (${fault}).`)
+    },
   }
 }
 
@@ -60,6 +85,9 @@ function asCommandError(error: unknown): CommandError {
   if (CommandError.is(error)) return error
   if (HostError.is(error)) return commandErrorOf(error)
   const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {
+    return usageError('The working directory no longer exists. Change to another one.')
+  }
   return new CommandError(EXIT.failed, 'INTERNAL', `This is a fault of convoke itself: ${message}`)
 }
 

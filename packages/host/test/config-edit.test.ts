@@ -241,6 +241,16 @@ verifies('security.106', async () => {
     'a',
     'b',
   ])
+  const dangling = join(folder, 'dangling.json')
+  await symlink('later.json', dangling)
+  await addServer(dangling, 'c', { command: 'z' })
+  expect((await lstat(dangling)).isSymbolicLink()).toBe(true)
+  expect(JSON.parse(await readFile(join(folder, 'later.json'), 'utf8'))).toEqual({
+    mcpServers: { c: { command: 'z' } },
+  })
+  const loop = join(folder, 'loop.json')
+  await symlink('loop.json', loop)
+  expect((await codeOf(addServer(loop, 'd', {})))[1]).toMatch(/leads nowhere/)
   await chmod(file, 0o444)
   expect((await codeOf(addServer(file, 'c', {})))[1]).toMatch(/is read-only\. Nothing was changed/)
 })

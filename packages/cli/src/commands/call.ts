@@ -20,6 +20,7 @@ import { elicitationHandler } from '../elicitation.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { readArgumentFile, readStdin } from '../read-input.ts'
 import { defined } from '../report.ts'
+import { shellWord } from '../shell-word.ts'
 import { styled, type Terminal } from '../terminal.ts'
 
 /** What `convoke call` takes besides the tool. */
@@ -44,6 +45,9 @@ export async function runCall(
   const all = await readConfiguration(context, [])
   const names = all.definitions.map((definition) => definition.name)
   const servers = addressedServers(address, names) ?? names
+  const bare = names.find((name) => address === `${name}/`)
+  if (bare !== undefined)
+    throw usageError(`Name a tool of ${JSON.stringify(bare)}: convoke tools --server ${shellWord(bare)}`)
   if (address.includes('/') && !servers.some((name) => address.startsWith(`${name}/`)))
     throw unknownServer(address, names)
   const own = all.problems.filter(({ server }) => server !== undefined && servers.includes(server))

@@ -58,6 +58,7 @@ export async function runRead(
   const { options, terminal, signal } = context
   const [server, ...more] = options.server
   if (more.length > 0) throw usageError('read takes one --server.')
+  if (uri.trim() === '') throw usageError('The URI is empty; convoke resources lists them.')
   await using view = await openView(context)
   const [absent] = view.absent
   if (server !== undefined && absent !== undefined) throw notAvailable(absent)

@@ -12,7 +12,7 @@ import {
 } from '@convoke/gateway'
 import { createHost, type Host, HostError, type ServerDefinition } from '@convoke/host'
 import { CommandError, usageError } from '../command-error.ts'
-import { isUnusable, pathsOf, readConfiguration, requireServers } from '../configuration.ts'
+import { isUnusable, placesOf, readConfiguration, requireServers } from '../configuration.ts'
 import type { CommandContext } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { DEFAULT_PORT, readListenAddress } from '../listen-address.ts'
@@ -113,12 +113,12 @@ async function definitionsFor(context: CommandContext, { transparent }: ServeCom
 }
 
 /** The host outlives the signal: calls in flight are drained first. */
-function openServingHost(
+async function openServingHost(
   context: CommandContext,
   definitions: readonly ServerDefinition[],
   { transparent }: ServeCommandOptions,
 ): Promise<Host> {
-  const { stateDirectory, cacheDirectory } = pathsOf(context)
+  const { stateDirectory, cacheDirectory } = await placesOf(context)
   return createHost({
     definitions,
     clientInfo: { name: 'convoke', version: VERSION },

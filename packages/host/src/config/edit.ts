@@ -1,6 +1,6 @@
 // Changes one entry of a configuration file and keeps everything else of it: comments, order, line ends, mode.
 
-import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HostError, type JsonObject } from '../base/index.ts'
@@ -99,14 +99,19 @@ async function editFile(file: string, change: (text: string) => string | undefin
   throw refused(`${file} keeps changing while it is edited. Nothing was changed.`)
 }
 
-/** The file behind a symbolic link, so that the link stays one. */
+/** The file behind a symbolic link, also one that does not exist yet, so that the link stays one. */
 async function targetOf(path: string): Promise<string> {
-  try {
-    return await realpath(path)
-  } catch {
-    return path
+  let target = path
+  for (let hop = 0; hop < LINK_HOPS_MAX; hop += 1) {
+    const link = await readlink(target).catch(() => undefined)
+    if (link === undefined) return target
+    target = resolve(dirname(target), link)
   }
+  throw refused(`${path} is a link that leads nowhere. Nothing was changed.`)
 }
+
+/** Links behind links that are followed. */
+const LINK_HOPS_MAX = 40
 
 async function fileIsMissing(path: string): Promise<boolean> {
   return (await readConfigFile(path)).kind === 'missing'

@@ -1,7 +1,7 @@
 // Reads the configuration files of one run and merges them by server name.
 
 import { homedir } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import type { JsonObject } from '../base/index.ts'
 import type { ConfigLayer, ConfigProblem, DefinitionSource, ServerDefinition } from './definition.ts'
 import { type ConfigDocument, jsonOf, kindOf, type Property, parseDocument, propertiesOf } from './document.ts'
@@ -69,9 +69,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
   const facts: ExpansionFacts = { env, homeDirectory: options.homeDirectory ?? homedir() }
   const own = { path: standardPaths({ ...facts, platform: process.platform }).configFile, layer: 'user' } as const
   const read = await Promise.all(
-    (options.files ?? [own]).map((file) =>
-      loadFile({ ...file, path: resolve(options.cwd ?? process.cwd(), file.path) }, facts),
-    ),
+    (options.files ?? [own]).map((file) => loadFile({ ...file, path: absolute(file.path, options.cwd) }, facts)),
   )
   const merged = new Map<string, LoadedServer>()
   for (const { servers } of read) for (const server of servers) merged.set(server.definition.name, server)
@@ -82,6 +80,11 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
     problems: [...read.flatMap((file) => file.problems), ...lookAlikes(definitions)],
     files: read.map(({ path, layer, found }) => ({ path, layer, found })),
   }
+}
+
+/** The working directory may have been removed; it is only asked for when a path needs it. */
+function absolute(path: string, cwd: string | undefined): string {
+  return isAbsolute(path) ? path : resolve(cwd ?? process.cwd(), path)
 }
 
 interface LoadedServer {
