@@ -1,4 +1,4 @@
-import type { Requirement } from '../requirements.ts'
+import type { Requirement } from './requirement.ts'
 
 /** The server half of the wire, the gateway, and the rules of security that the two keep. */
 export const gateway: readonly Requirement[] = [
