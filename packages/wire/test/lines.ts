@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Session, type SessionOptions, type StdioTarget, type ToolResult } from '@convoke/wire'
 
+/** How often each property is tried: 1,000 in ordinary runs, more in the gate and the soak. A failure prints its seed. */
 export const FUZZ_RUNS: number = Number(process.env['CONVOKE_FUZZ_RUNS'] ?? 1_000)
+export const FUZZ_TIMEOUT_MS: number = 30_000 + FUZZ_RUNS * 5
 
 export type Step =
   | string

@@ -2,7 +2,7 @@ import { verifies } from '@convoke/testkit'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LineReader } from '../src/line-reader.ts'
-import { FUZZ_RUNS } from './lines.ts'
+import { FUZZ_RUNS, FUZZ_TIMEOUT_MS } from './lines.ts'
 
 type Seen = { line: string } | { oversized: number; head: string; tail: string }
 
@@ -60,39 +60,47 @@ function cut(text: string, sizes: readonly number[]): Buffer[] {
   return [...chunks, bytes.subarray(at)].filter(({ length }) => length > 0)
 }
 
-verifies('wire.001', () => {
-  fc.assert(
-    fc.property(stream, ([parts, sizes, lineBytesMax]) => {
-      const text = parts.join('').replace(/[^\0-\xff]/g, '?')
-      const fast = readAll(cut(text, sizes), lineBytesMax)
-      const slow = readSlowly(text, lineBytesMax)
-      expect(fast.map(facts)).toEqual(slow.map(facts))
-    }),
-    { numRuns: FUZZ_RUNS },
-  )
-})
+verifies(
+  'wire.001',
+  () => {
+    fc.assert(
+      fc.property(stream, ([parts, sizes, lineBytesMax]) => {
+        const text = parts.join('').replace(/[^\0-\xff]/g, '?')
+        const fast = readAll(cut(text, sizes), lineBytesMax)
+        const slow = readSlowly(text, lineBytesMax)
+        expect(fast.map(facts)).toEqual(slow.map(facts))
+      }),
+      { numRuns: FUZZ_RUNS },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
 /** How much of the edges is kept depends on the chunks; that they are edges does not. */
 function facts(seen: Seen): unknown {
   return 'line' in seen ? seen : { oversized: seen.oversized }
 }
 
-verifies('wire.002', () => {
-  fc.assert(
-    fc.property(stream, ([parts, sizes]) => {
-      const text = `${parts.join('').replace(/[^\0-\xff]|\n/g, '?')}${'z'.repeat(600)}`
-      const [only] = readAll(cut(text, sizes), 10)
-      expect(only).toEqual({ oversized: text.length, head: text.slice(0, 512), tail: text.slice(-512) })
-    }),
-    { numRuns: Math.ceil(FUZZ_RUNS / 4) },
-  )
-  // Byte by byte, far over the cap: what is kept must not grow with what comes.
-  const reader = new LineReader({ line: () => {}, oversized: () => {} }, 1_000_000)
-  const byte = Buffer.from('x')
-  const before = process.memoryUsage().heapUsed
-  for (let count = 0; count < 900_000; count++) reader.push(byte)
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(60_000_000)
-})
+verifies(
+  'wire.002',
+  () => {
+    fc.assert(
+      fc.property(stream, ([parts, sizes]) => {
+        const text = `${parts.join('').replace(/[^\0-\xff]|\n/g, '?')}${'z'.repeat(600)}`
+        const [only] = readAll(cut(text, sizes), 10)
+        expect(only).toEqual({ oversized: text.length, head: text.slice(0, 512), tail: text.slice(-512) })
+      }),
+      { numRuns: Math.ceil(FUZZ_RUNS / 4) },
+    )
+    // Byte by byte, far over the cap: what is kept must not grow with what comes.
+    const reader = new LineReader({ line: () => {}, oversized: () => {} }, 1_000_000)
+    const byte = Buffer.from('x')
+    const before = process.memoryUsage().heapUsed
+    for (let count = 0; count < 900_000; count++) reader.push(byte)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(60_000_000)
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
 test('a line that ends exactly at the cap is a line', () => {
   expect(readAll([Buffer.from('12345\n123456\n12345')], 5)).toEqual([

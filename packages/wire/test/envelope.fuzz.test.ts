@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Envelope, recoverId, scanEnvelope } from '../src/envelope.ts'
 import { callIdInJson, callIdOf } from '../src/message-id.ts'
-import { FUZZ_RUNS } from './lines.ts'
+import { FUZZ_RUNS, FUZZ_TIMEOUT_MS } from './lines.ts'
 
 const scan = (text: string | Buffer): Envelope | undefined => {
   const bytes = Buffer.from(text)
@@ -74,23 +74,28 @@ const answer = fc
     return `${around[0]}${text}${around[1]}`
   })
 
-verifies('wire.003', () => {
-  fc.assert(
-    fc.property(answer, (text) => {
-      const found = scan(text)
-      const judged = judgeSlowly(text)
-      const escaped =
-        judged !== undefined && Object.keys(judged.payload as object).some((key) => JSON.stringify(key).includes('\\'))
-      expect(found === undefined).toBe(escaped)
-      if (found === undefined) return
-      const bytes = Buffer.from(text)
-      expect(JSON.parse(found.id)).toEqual(judged?.id)
-      expect({ kind: found.kind, typed: found.typed }).toEqual({ kind: judged?.kind, typed: judged?.typed })
-      expect(JSON.parse(bytes.toString('utf8', found.start, found.end))).toEqual(judged?.payload)
-    }),
-    { numRuns: FUZZ_RUNS },
-  )
-})
+verifies(
+  'wire.003',
+  () => {
+    fc.assert(
+      fc.property(answer, (text) => {
+        const found = scan(text)
+        const judged = judgeSlowly(text)
+        const escaped =
+          judged !== undefined &&
+          Object.keys(judged.payload as object).some((key) => JSON.stringify(key).includes('\\'))
+        expect(found === undefined).toBe(escaped)
+        if (found === undefined) return
+        const bytes = Buffer.from(text)
+        expect(JSON.parse(found.id)).toEqual(judged?.id)
+        expect({ kind: found.kind, typed: found.typed }).toEqual({ kind: judged?.kind, typed: judged?.typed })
+        expect(JSON.parse(bytes.toString('utf8', found.start, found.end))).toEqual(judged?.payload)
+      }),
+      { numRuns: FUZZ_RUNS },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
 /** A few changes to a good answer: bytes taken out, put in, or changed. */
 const damage = fc.array(
@@ -124,64 +129,72 @@ const damage = fc.array(
   { minLength: 1, maxLength: 4 },
 )
 
-test('a damaged answer passes only if a parser takes it, and then as the same', () => {
-  fc.assert(
-    fc.property(answer, damage, (good, changes) => {
-      let text = good
-      for (const { at, take, put } of changes) {
-        const place = at % (text.length + 1)
-        text = text.slice(0, place) + put + text.slice(place + take)
-      }
-      const found = scan(text)
-      if (found === undefined) return
-      const judged = judgeSlowly(Buffer.from(text).toString('utf8'))
-      expect(judged).toBeDefined()
-      expect(JSON.parse(Buffer.from(text).toString('utf8', found.start, found.end))).toEqual(judged?.payload)
-      expect({ id: JSON.parse(found.id) as unknown, kind: found.kind, typed: found.typed }).toEqual({
-        id: judged?.id,
-        kind: judged?.kind,
-        typed: judged?.typed,
-      })
-    }),
-    { numRuns: FUZZ_RUNS * 2 },
-  )
-})
+test(
+  'a damaged answer passes only if a parser takes it, and then as the same',
+  () => {
+    fc.assert(
+      fc.property(answer, damage, (good, changes) => {
+        let text = good
+        for (const { at, take, put } of changes) {
+          const place = at % (text.length + 1)
+          text = text.slice(0, place) + put + text.slice(place + take)
+        }
+        const found = scan(text)
+        if (found === undefined) return
+        const judged = judgeSlowly(Buffer.from(text).toString('utf8'))
+        expect(judged).toBeDefined()
+        expect(JSON.parse(Buffer.from(text).toString('utf8', found.start, found.end))).toEqual(judged?.payload)
+        expect({ id: JSON.parse(found.id) as unknown, kind: found.kind, typed: found.typed }).toEqual({
+          id: judged?.id,
+          kind: judged?.kind,
+          typed: judged?.typed,
+        })
+      }),
+      { numRuns: FUZZ_RUNS * 2 },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
-test('random text over the alphabet of JSON never passes where a parser refuses', () => {
-  const token = fc.constantFrom(
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '"',
-    '"id"',
-    '"result"',
-    '"error"',
-    '1',
-    '-',
-    '0',
-    '.',
-    'e',
-    'true',
-    'false',
-    'null',
-    '\\',
-    '\\u00',
-    ' ',
-    '\n',
-    '{}',
-    '"a"',
-  )
-  fc.assert(
-    fc.property(fc.array(token, { maxLength: 24 }), (tokens) => {
-      const text = `{"id":1,"result":{${tokens.join('')}`
-      if (scan(text) !== undefined) expect(judgeSlowly(text)).toBeDefined()
-    }),
-    { numRuns: FUZZ_RUNS * 2 },
-  )
-})
+test(
+  'random text over the alphabet of JSON never passes where a parser refuses',
+  () => {
+    const token = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"',
+      '"id"',
+      '"result"',
+      '"error"',
+      '1',
+      '-',
+      '0',
+      '.',
+      'e',
+      'true',
+      'false',
+      'null',
+      '\\',
+      '\\u00',
+      ' ',
+      '\n',
+      '{}',
+      '"a"',
+    )
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 24 }), (tokens) => {
+        const text = `{"id":1,"result":{${tokens.join('')}`
+        if (scan(text) !== undefined) expect(judgeSlowly(text)).toBeDefined()
+      }),
+      { numRuns: FUZZ_RUNS * 2 },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
 verifies('wire.004', () => {
   const refused = [
@@ -249,46 +262,54 @@ test('the id of a message over the cap is read at either edge, and a forged one 
   expect(recover('{"jsonrpc":"2.0","id":7,"result":{"x', 'x"},"id":7}')).toBe('7')
 })
 
-test('an id that is read at an edge is the id of the message, or none', () => {
-  const wide = fc.tuple(answer, fc.nat(3), fc.nat(600)).map(([text, where, length]) => {
-    const filler = ['"id":9}', '\\"id\\":9}', 'x', ',"id":9,"jsonrpc":"2.0"}'][where]?.repeat(length)
-    const message = JSON.parse(text) as Record<string, object>
-    const kind = 'result' in message ? 'result' : 'error'
-    message[kind] = { filler, ...message[kind], id: 3 }
-    return JSON.stringify(message)
-  })
-  fc.assert(
-    fc.property(wide, (text) => {
-      const bytes = Buffer.from(text)
-      const found = recoverId(bytes.subarray(0, 512), bytes.subarray(-512))
-      if (found === undefined) return
-      const message = JSON.parse(text) as { id: unknown }
-      expect(JSON.parse(found)).toEqual(message.id)
-    }),
-    { numRuns: Math.ceil(FUZZ_RUNS / 4) },
-  )
-})
+test(
+  'an id that is read at an edge is the id of the message, or none',
+  () => {
+    const wide = fc.tuple(answer, fc.nat(3), fc.nat(600)).map(([text, where, length]) => {
+      const filler = ['"id":9}', '\\"id\\":9}', 'x', ',"id":9,"jsonrpc":"2.0"}'][where]?.repeat(length)
+      const message = JSON.parse(text) as Record<string, object>
+      const kind = 'result' in message ? 'result' : 'error'
+      message[kind] = { filler, ...message[kind], id: 3 }
+      return JSON.stringify(message)
+    })
+    fc.assert(
+      fc.property(wide, (text) => {
+        const bytes = Buffer.from(text)
+        const found = recoverId(bytes.subarray(0, 512), bytes.subarray(-512))
+        if (found === undefined) return
+        const message = JSON.parse(text) as { id: unknown }
+        expect(JSON.parse(found)).toEqual(message.id)
+      }),
+      { numRuns: Math.ceil(FUZZ_RUNS / 4) },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
 
-test('only a number, or its plain text, is the id of a call', () => {
-  const id = fc.oneof(
-    fc.integer({ min: -10, max: 1_000_000 }),
-    fc.integer({ min: -10, max: 1_000_000 }).map(String),
-    fc.constantFrom('1e3', '0x7', ' 7', '7 ', '07', '', '7.0', '+7', '١', null, true, [], [7], {}),
-    fc.string(),
-    fc.double(),
-  )
-  fc.assert(
-    fc.property(id, (value) => {
-      const call = callIdOf(value)
-      const isPlain = typeof value === 'number' || (typeof value === 'string' && /^[1-9][0-9]{0,15}$/.test(value))
-      if (isPlain) expect(call).toBe(Number(value))
-      else expect(call).toBeNaN()
-      if (typeof value === 'string' || Number.isSafeInteger(value)) {
-        const text = JSON.stringify(value)
-        const inJson = callIdInJson(text)
-        expect(Number.isNaN(inJson) || inJson === Number(value)).toBe(true)
-      }
-    }),
-    { numRuns: FUZZ_RUNS },
-  )
-})
+test(
+  'only a number, or its plain text, is the id of a call',
+  () => {
+    const id = fc.oneof(
+      fc.integer({ min: -10, max: 1_000_000 }),
+      fc.integer({ min: -10, max: 1_000_000 }).map(String),
+      fc.constantFrom('1e3', '0x7', ' 7', '7 ', '07', '', '7.0', '+7', '١', null, true, [], [7], {}),
+      fc.string(),
+      fc.double(),
+    )
+    fc.assert(
+      fc.property(id, (value) => {
+        const call = callIdOf(value)
+        const isPlain = typeof value === 'number' || (typeof value === 'string' && /^[1-9][0-9]{0,15}$/.test(value))
+        if (isPlain) expect(call).toBe(Number(value))
+        else expect(call).toBeNaN()
+        if (typeof value === 'string' || Number.isSafeInteger(value)) {
+          const text = JSON.stringify(value)
+          const inJson = callIdInJson(text)
+          expect(Number.isNaN(inJson) || inJson === Number(value)).toBe(true)
+        }
+      }),
+      { numRuns: FUZZ_RUNS },
+    )
+  },
+  FUZZ_TIMEOUT_MS,
+)
