@@ -93,6 +93,7 @@ verifies('config.003', async () => {
     ['{"mcpServers":{"a":{"command":"x"},"b":{"command":"y}}}', ['a'], ['b']],
     ['{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}}', ['a', 'b'], ['-']],
     ['{"mcpServers":{"a":{"command":"x"},"b":{"command":"\\q"}}}', ['a'], ['b']],
+    ['{"mcpServers":{"a":{"command":"x"},"tools":{"deny":["d"]}},"b":{"command":"y"}}}', [], ['a', '-']],
   ]
   for (const [text, servers, places] of cases) {
     const config = await load(text)

@@ -7,6 +7,7 @@ import type { ConfigLayer, ConfigProblem, DefinitionSource, ServerDefinition } f
 import { type ConfigDocument, jsonOf, kindOf, type Property, parseDocument, propertiesOf } from './document.ts'
 import { type EntryContext, faultsWithin, readEntry } from './entry.ts'
 import type { ExpansionFacts } from './expand.ts'
+import { SERVER_FIELDS } from './fields.ts'
 import { didYouMean } from './near-names.ts'
 import { standardPaths } from './paths.ts'
 import { ProblemList, shorten } from './problems.ts'
@@ -163,7 +164,40 @@ function readServers(context: EntryContext): readonly LoadedServer[] {
     })
     servers.set(property.key, { ...before, definition: { problem, ...before.definition } })
   }
+  for (const [name, fragment] of splitEntries(entries, servers)) {
+    const before = servers.get(name)
+    if (before === undefined) continue
+    const problem = problems.report({
+      severity: 'error',
+      code: 'CONFIG_SYNTAX',
+      text: `seems to end too early: ${JSON.stringify(fragment.key)} stands behind it as if it were a server. Look for a misplaced brace.`,
+      offset: fragment.keyOffset,
+      server: name,
+    })
+    servers.set(name, {
+      ...before,
+      definition: { ...before.definition, problem: before.definition.problem ?? problem },
+    })
+  }
   return [...servers.values()]
+}
+
+/**
+ * A brace too many cuts an entry in two: its other settings follow as if they were servers. Starting the first part would start a
+ * server without, say, its list of denied tools.
+ */
+function splitEntries(
+  entries: readonly Property[],
+  servers: ReadonlyMap<string, LoadedServer>,
+): readonly (readonly [string, Property])[] {
+  let whole: string | undefined
+  return entries.flatMap((property) => {
+    const isFragment =
+      Object.hasOwn(SERVER_FIELDS, property.key) && servers.get(property.key)?.definition.problem !== undefined
+    if (isFragment && whole !== undefined) return [[whole, property] as const]
+    whole = property.key
+    return []
+  })
 }
 
 /** The entries of `mcpServers`; everything else at the root has been reported. */

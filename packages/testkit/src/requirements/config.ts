@@ -96,4 +96,9 @@ export const config: readonly Requirement[] = [
     text: 'lets only the own configuration file believe hints of a server or lend an account',
   },
   { id: 'security.108', milestone, text: 'bounds what expansion can produce' },
+  {
+    id: 'security.109',
+    milestone,
+    text: 'uses no server of a damaged file with a part of its settings',
+  },
 ]
