@@ -1,7 +1,7 @@
 // What an answer that is no answer means: an HTTP status, a body of the wrong kind, a JSON-RPC error about a forgotten session. Pure.
 import { WireError } from './errors.ts'
 import { mediaType } from './outbound-rules.ts'
-import type { Era } from './protocol.ts'
+import type { Era, RpcError } from './protocol.ts'
 import { METHOD_NOT_FOUND, rpcErrorIn } from './rpc-error.ts'
 
 /** An answer with a failing status, or with a body that is no message. */
@@ -41,36 +41,47 @@ export type RefusalPlan =
 export const REFUSAL_BYTES_MAX: number = 64 * 1024
 const PREVIEW_CHARS_MAX = 300
 const SECRET_CHARS_MIN = 6
+const INVALID_PARAMS = -32602
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504])
 /** Requests that others may repeat when the server is only busy; an error object beneath such a status would make it look final. */
 const OPENING = new Set(['server/discover', 'initialize', 'notifications/initialized', 'tools/list'])
 /** Statuses with which a server of the older transport answers a POST to its stream's address. */
 const OLDER_TRANSPORT = new Set([400, 404, 405])
-/** How servers say that they know no such session. One table: nowhere else is anything decided by a sentence. */
-const FORGOTTEN_400 =
-  /\b(?:no valid session|(?:unknown|invalid|missing|expired) session|session\b.{0,80}\b(?:not found|expired|unknown|invalid|terminated|closed|does not exist|not exist)|no (?:active )?(?:session|transport) found|not initialized)/i
-const FORGOTTEN_200 =
-  /^(?:bad request: ?)?(?:server (?:is )?not initialized|no valid session id(?: provided)?|session (?:not found|expired|terminated))\.?$/i
+/** How servers say that they know no such session, at the beginning of what they say. One table: nowhere else is anything decided by a sentence. */
+const FORGOTTEN = [
+  /^(?:no valid|no such|no active|unknown|invalid|missing|expired) (?:mcp[- ]?)?session\b/,
+  /^(?:the )?(?:mcp[- ]?)?session\b[^.]{0,80}?\b(?:not found|expired|unknown|invalid|terminated|closed|does not exist)\b/,
+  /^(?:no transport found|server (?:is )?not initialized|mcp-session-id header is required)\b/,
+]
+/** The same in an ordinary answer to a call, where it has to be all that is said: tools speak of sessions, too. */
+const FORGOTTEN_ALONE =
+  /^(?:server (?:is )?not initialized|no valid session id(?: provided)?|session (?:not found|expired|terminated))\.?$/
+const PREFIX = /^(?:error|bad request|unauthorized|not found): ?/
 const ERROR_OBJECT_BYTES_MAX = 2_048
 
 /** What to do about it. */
 export function planRefusal(refusal: Refusal, asked: Asked): RefusalPlan {
   const { status } = refusal
+  if (isForgotten(refusal, asked)) return { kind: 'session-lost' }
   if (status === 401 || status === 403) return { kind: 'authorize' }
-  if (
-    asked.era === 'legacy' &&
-    asked.method !== undefined &&
-    asked.method !== 'initialize' &&
-    isForgotten(refusal, asked)
-  )
-    return { kind: 'session-lost' }
   const isOlder = asked.mayFallBack && asked.method === 'initialize' && OLDER_TRANSPORT.has(status)
   return isOlder && rpcErrorOf(refusal) === undefined ? { kind: 'fall-back' } : { kind: 'fail' }
 }
 
-function isForgotten({ status, body }: Refusal, { hadSession, greeted }: Asked): boolean {
+function isForgotten(refusal: Refusal, { era, method, hadSession, greeted }: Asked): boolean {
+  const { status, challenge, body } = refusal
+  if (era !== 'legacy' || method === undefined || method === 'initialize') return false
+  const rpc = rpcErrorOf(refusal)
+  // Some answer 404 where they mean the method or its parameters.
+  if (rpc?.code === METHOD_NOT_FOUND || rpc?.code === INVALID_PARAMS) return false
   if (status === 404) return hadSession
-  return status === 400 && greeted && FORGOTTEN_400.test(body.toString('utf8', 0, ERROR_OBJECT_BYTES_MAX))
+  const isCandidate = status === 400 ? greeted : status === 401 && hadSession && challenge === undefined
+  return isCandidate && tells(rpc?.message ?? body.toString('utf8', 0, ERROR_OBJECT_BYTES_MAX))
+}
+
+function tells(message: string): boolean {
+  const said = message.trim().toLowerCase().replace(PREFIX, '')
+  return FORGOTTEN.some((sentence) => sentence.test(said))
 }
 
 /** A JSON-RPC error in an ordinary answer that says the same: legacy servers that were started anew and keep sessions in memory. */
@@ -79,7 +90,7 @@ export function saysForgotten(bytes: Buffer, start: number, end: number): boolea
   const view = bytes.subarray(start, end)
   if (!view.includes('"error"')) return false
   const message = rpcErrorIn(view)?.message
-  return message !== undefined && FORGOTTEN_200.test(message.trim())
+  return message !== undefined && FORGOTTEN_ALONE.test(message.trim().toLowerCase().replace(PREFIX, ''))
 }
 
 /** The failure of the call. */
@@ -96,7 +107,10 @@ export function refusalError(refusal: Refusal, asked: Asked): WireError {
     })
   }
   const rpc = TRANSIENT.has(status) && OPENING.has(method) ? undefined : rpcErrorOf(refusal)
-  if (rpc !== undefined) return new WireError('remote', redact(rpc.message, asked.secrets), { rpc, status, sent })
+  if (rpc !== undefined) {
+    const clean = redactError(rpc, asked.secrets)
+    return new WireError('remote', clean.message, { rpc: clean, status, sent })
+  }
   if (status === 404 && asked.era === 'modern' && refusal.body.length === 0)
     return new WireError('remote', `Method not found: ${method}`, {
       rpc: { code: METHOD_NOT_FOUND, message: 'Method not found' },
@@ -149,6 +163,17 @@ function preview({ contentType, body }: Refusal, secrets: readonly string[]): st
       .replace(/&(?:nbsp|#160);/g, ' ')
   text = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
   return text.length > PREVIEW_CHARS_MAX ? `${text.slice(0, PREVIEW_CHARS_MAX)}…` : text
+}
+
+function redactError(rpc: RpcError, secrets: readonly string[]): RpcError {
+  const text = JSON.stringify(rpc)
+  const clean = redact(text, secrets)
+  if (clean === text) return rpc
+  try {
+    return JSON.parse(clean) as RpcError
+  } catch {
+    return { code: rpc.code, message: redact(rpc.message, secrets) }
+  }
 }
 
 /** Takes out what this side had sent in confidence, in the forms in which it may come back. */

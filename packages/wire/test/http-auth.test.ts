@@ -120,6 +120,23 @@ for (const client of CLIENTS)
       expect(textOf(await session.callTool('x'))).toBe('undefined')
     })
 
+    test('a call that waits for its credentials has sent nothing, and can be cancelled', async () => {
+      await using server = await startHttp(greeting)
+      const authorization = wallet()
+      await using session = await connect(server.url, { client, authorization })
+      const before = server.log.length
+      let give = (_value: string): void => {}
+      authorization.header = () => new Promise((resolve) => (give = resolve))
+      const controller = new AbortController()
+      const call = failure(session.callTool('x', {}, { signal: controller.signal }))
+      controller.abort()
+      expect(await call).toMatchObject({ code: 'cancelled', details: { sent: false } })
+      give('Bearer late')
+      authorization.header = () => 'Bearer now'
+      expect(textOf(await session.callTool('y'))).toBe('Bearer now')
+      expect(server.log.slice(before).filter((method) => method === 'tools/call')).toHaveLength(1)
+    })
+
     test('a sign-in takes as long as it takes: the idle clock stands still', async () => {
       let valid = 0
       await using server = await startHttp(guarded((value) => value === `Bearer token-${valid}`, greeting))

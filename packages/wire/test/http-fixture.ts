@@ -44,6 +44,8 @@ export interface TestServer extends AsyncDisposable {
   readonly log: string[]
   /** Connections opened so far. */
   readonly connections: number
+  /** Connections open now. */
+  readonly openConnections: number
   closeConnections(): void
 }
 
@@ -116,6 +118,9 @@ export async function serve(server: Server, seen: Seen[], scheme = 'http'): Prom
     },
     get connections() {
       return connections
+    },
+    get openConnections() {
+      return sockets.size
     },
     closeConnections: () => {
       for (const socket of sockets) socket.destroy()

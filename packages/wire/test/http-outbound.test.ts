@@ -321,6 +321,20 @@ for (const client of CLIENTS)
       expect(running.connections).toBe(3)
     })
 
+    test('an idle connection is kept for as long as the server says, less a second', async () => {
+      let seconds = 1
+      await using server = await startListener((_request, response) => {
+        response.setHeader('keep-alive', `timeout=${seconds}`).end('ok')
+      })
+      using door = await openDoor(client, server.url)
+      for (let n = 0; n < 2; n++) expect(await ask(door)).toMatchObject({ status: 200 })
+      expect(server.connections).toBe(2)
+      seconds = 2
+      for (let n = 0; n < 8; n++) expect(await ask(door)).toMatchObject({ status: 200 })
+      expect(server.connections).toBeLessThanOrEqual(4) // undici keeps a client for each that it had
+      await until(() => server.openConnections === 0) // given up by this side, well before the server's time
+    })
+
     test('a fresh connection that breaks is not tried again', async () => {
       await using server = await startTcp((socket) => socket.on('data', () => socket.destroy()))
       using door = await openDoor(client, server.url)

@@ -54,6 +54,11 @@ export const http: readonly Requirement[] = [
     milestone: 1,
   },
   {
+    id: 'wire.114',
+    text: 'a forgotten session is told from a wrong method, a wrong parameter, a missing sign-in and an older transport',
+    milestone: 1,
+  },
+  {
     id: 'wire.130',
     text: 'an event stream is read by the rules of the HTML standard, however its bytes are cut into chunks',
     milestone: 1,
