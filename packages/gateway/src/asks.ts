@@ -1,6 +1,6 @@
 // What a server asks back goes to the client whose call it is, and only as far as that client has said that it can answer.
 import type { JsonObject, ServerRequestHandler } from '@convoke/host'
-import { type Client, cannotAsk, type Exchange } from '@convoke/wire/server'
+import { type Client, cannotAsk } from '@convoke/wire/server'
 import { cleanValue } from './clean-values.ts'
 
 /** How a question is put: `named` tells which server asks and cleans its text; `verbatim` changes nothing. */
@@ -46,18 +46,14 @@ function decideSampling(declared: unknown, params: JsonObject): AskDecision {
   return { kind: 'ask' }
 }
 
-/** Puts a question to a client. */
-export type Ask = (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>
-
 /** One client that a server may ask something. */
 export interface Asked {
   /** Who asks, as the client reads it: `Server "files"`. */
   readonly who: string
   readonly client: Client
   readonly voice: Voice
-  readonly ask: Ask
-  /** Told before each question. */
-  readonly onAsked?: () => void
+  /** The call on whose stream it is asked, or the client itself. */
+  readonly asker: Pick<Client, 'ask'>
 }
 
 /** Answers one question of a server. @throws {WireError} with the JSON-RPC error for the server */
@@ -67,33 +63,16 @@ export async function answerQuestion(
   params: JsonObject,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  asked.onAsked?.()
   const decision = decideAsk(asked.client.capabilities, method, params)
   if (decision.kind === 'answer') return decision.result
   if (decision.kind === 'refuse') throw cannotAsk(method, decision.why)
-  return asked.ask(
-    method,
-    asked.voice === 'named' ? questionFrom(asked.who, method, params) : withoutToken(params),
-    signal,
-  )
+  const question = asked.voice === 'named' ? questionFrom(asked.who, method, params) : withoutToken(params)
+  return asked.asker.ask(method, question, signal)
 }
 
-/** Handlers for one call, to be given to the connection that carries it. */
-export function handlersFor(asked: Asked): Record<string, ServerRequestHandler> {
-  const handler: ServerRequestHandler = (params, { method, signal }) => answerQuestion(asked, method, params, signal)
+/** Handlers for what a server may ask, to be given to a connection or a call. */
+export function handlersOf(handler: ServerRequestHandler): Record<string, ServerRequestHandler> {
   return { 'elicitation/create': handler, 'sampling/createMessage': handler, 'roots/list': handler }
-}
-
-/** For a call on a client's behalf: asked on the call's own stream. */
-export function handlersForCall(
-  exchange: Exchange,
-  asked: Pick<Asked, 'who' | 'voice' | 'onAsked'>,
-): Record<string, ServerRequestHandler> {
-  return handlersFor({
-    ...asked,
-    client: exchange.client,
-    ask: (method, params, signal) => exchange.ask(method, params, signal),
-  })
 }
 
 /** The question as the client reads it: who asks is said by us, from our configuration, not by the server. */

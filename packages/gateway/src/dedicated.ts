@@ -2,7 +2,7 @@
 import type { Host, JsonObject, RawAnswer, RequestOptions, ServerDefinition, ServerPort } from '@convoke/host'
 import { HostError, type HostErrorCode, SERVER_DEFAULTS } from '@convoke/host'
 import type { Client } from '@convoke/wire/server'
-import { type Asked, handlersFor, type Voice } from './asks.ts'
+import { type Asked, answerQuestion, handlersOf, type Voice } from './asks.ts'
 import { called } from './upstream-call.ts'
 
 /** A live connection; `closed` resolves when it is over. */
@@ -73,16 +73,11 @@ export class Dedicated implements AsyncDisposable {
 
   #openIn(era: 'legacy' | undefined): Promise<DedicatedPort> {
     const { host, server, client, capabilities, voice } = this.#init
-    const asked: Asked = {
-      who: called(server),
-      client,
-      voice,
-      ask: (method, params, signal) => client.ask(method, params, signal),
-    }
+    const asked: Asked = { who: called(server), client, voice, asker: client }
     return host.openDedicated(server, {
       capabilities,
       ...(typeof client.info['name'] === 'string' ? { clientInfo: client.info } : {}),
-      handlers: handlersFor(asked),
+      handlers: handlersOf((params, { method, signal }) => answerQuestion(asked, method, params, signal)),
       onNotification: (method, params) => {
         const repeated = this.#told === params
         this.#told = undefined

@@ -17,6 +17,7 @@ export interface UpstreamParams {
 /** `params` with the client's envelope, progress token and our own keys taken out of `_meta`. */
 export function upstreamParams(params: JsonObject, { era, logLevel }: UpstreamParams): JsonObject {
   const level = era === 'modern' && logLevel !== undefined ? { [LOG_LEVEL_KEY]: logLevel } : undefined
+  if (params['_meta'] === undefined && level === undefined) return params
   const { _meta: meta, ...rest } = params
   const own = meta === undefined ? {} : upstreamMeta(meta as JsonObject)
   const whole = level === undefined ? own : { ...own, ...level }

@@ -7,8 +7,6 @@ import {
   HostError,
   type HostEvent,
   type JsonObject,
-  type RawAnswer,
-  type RequestOptions,
   type ServerDefinition,
 } from '@convoke/host'
 import {
@@ -220,12 +218,14 @@ export class SharedApplication implements Application, AsyncDisposable {
   #callTool(exchange: Exchange): Promise<Reply> {
     const { view } = this.#current
     const tool = this.#tool(view, exchange.params['name'])
-    return tool === undefined ? this.#callMissing(exchange) : this.#carryTool(exchange, view, tool)
+    return tool === undefined ? this.#callMissing(exchange) : this.#carryTool(exchange, view, tool, 'first')
   }
 
-  async #carryTool(exchange: Exchange, view: View, tool: CatalogTool): Promise<Reply> {
+  /** Never rejects. */
+  async #carryTool(exchange: Exchange, view: View, tool: CatalogTool, attempt: 'first' | 'second'): Promise<Reply> {
     const { server, rawName } = tool
     if (this.#isolation.covers(exchange.client, server)) return this.#isolation.callTool(exchange, tool)
+    let failure: unknown
     view.enter()
     this.#inFlight.enter(server, exchange)
     try {
@@ -235,36 +235,28 @@ export class SharedApplication implements Application, AsyncDisposable {
       const upstream: Upstream = {
         server,
         era: port?.era ?? 'legacy',
-        send: (params, options) =>
-          view.binding
-            .callRaw(tool, params, options)
-            .catch((error: unknown) => this.#sendAgain(error, tool, params, options)),
+        send: (params, options) => view.binding.callRaw(tool, params, options),
       }
       return await carry(exchange, upstream, { ...exchange.params, name: rawName }, this.#carriage)
+    } catch (error) {
+      failure = error
     } finally {
       this.#inFlight.leave(server, exchange)
       view.leave()
     }
+    return attempt === 'first' && wasNeverSent(failure)
+      ? this.#carryAgain(exchange, tool, failure)
+      : { kind: 'error', error: clientError(failure, exchange.client.era) }
   }
 
-  /** A call that its server provably never saw, because the connection was gone already: sent once more, on a new one. */
-  async #sendAgain(
-    error: unknown,
-    { name, server }: CatalogTool,
-    params: JsonObject,
-    options: RequestOptions,
-  ): Promise<RawAnswer> {
-    if (!HostError.is(error, 'CONNECTION_LOST') || error.details['sent'] !== false) throw error
+  /** The connection was gone before the server saw anything of the call: once more, on a new one. */
+  async #carryAgain(exchange: Exchange, { name, server }: CatalogTool, failure: unknown): Promise<Reply> {
     await this.#whenReady(server)
     const { view } = this.#current
     const tool = this.#tool(view, name)
-    if (tool === undefined) throw error
-    view.enter()
-    try {
-      return await view.binding.callRaw(tool, params, options)
-    } finally {
-      view.leave()
-    }
+    return tool === undefined || exchange.isOver
+      ? { kind: 'error', error: clientError(failure, exchange.client.era) }
+      : this.#carryTool(exchange, view, tool, 'second')
   }
 
   /** Starts the server, if it sleeps or has failed not long ago, and waits for it within the limit. Never rejects. */
@@ -298,7 +290,7 @@ export class SharedApplication implements Application, AsyncDisposable {
     if (first.kind === 'server-not-ready' && first.server !== undefined && !this.#hidden.has(first.server)) {
       await this.#whenReady(first.server)
       const tool = this.#tool(this.#current.view, name)
-      if (tool !== undefined && !exchange.isOver) return this.#carryTool(exchange, this.#current.view, tool)
+      if (tool !== undefined && !exchange.isOver) return this.#carryTool(exchange, this.#current.view, tool, 'second')
     }
     const { kind, near, server, status } = {
       near: [],
@@ -393,6 +385,10 @@ const SERVER_KEY = 'convoke/server'
 /** The one key of ours that a client may send: which server it means. */
 function serverKey(meta: JsonObject): JsonObject {
   return typeof meta[SERVER_KEY] === 'string' ? { [SERVER_KEY]: meta[SERVER_KEY] } : {}
+}
+
+function wasNeverSent(error: unknown): boolean {
+  return HostError.is(error, 'CONNECTION_LOST') && error.details['sent'] === false
 }
 
 function whoAnswers({ method, params }: Exchange): string {

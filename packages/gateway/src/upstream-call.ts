@@ -8,9 +8,9 @@ import {
   rpcFailure,
   unknownState,
 } from '@convoke/wire/server'
-import { answerQuestion, handlersForCall, isObject, questionFrom, type Voice } from './asks.ts'
+import { answerQuestion, handlersOf, isObject, questionFrom, type Voice } from './asks.ts'
 import { cleanProgress } from './clean-values.ts'
-import { clientError, serverError } from './errors.ts'
+import { serverError } from './errors.ts'
 import { upstreamParams, withoutRounds } from './params.ts'
 
 /** The server that a request goes to. */
@@ -37,20 +37,11 @@ export interface Carriage {
 const ROUNDS_MAX = 16
 const INPUT_REQUIRED = '"input_required"'
 
-/** Carries a request and gives its answer. Never rejects. */
-export async function carry(
-  exchange: Exchange,
-  upstream: Upstream,
-  params: JsonObject,
-  carriage: Carriage,
-): Promise<Reply> {
-  try {
-    if (exchange.client.era === 'legacy' || upstream.era === 'legacy')
-      return await carryByAsking(exchange, upstream, params, carriage)
-    return await carryRounds(exchange, upstream, params, carriage)
-  } catch (error) {
-    return { kind: 'error', error: clientError(error, exchange.client.era) }
-  }
+/** Carries a request and gives its answer. Rejects as the server's connection does: `clientError` tells it. */
+export function carry(exchange: Exchange, upstream: Upstream, params: JsonObject, carriage: Carriage): Promise<Reply> {
+  return exchange.client.era === 'legacy' || upstream.era === 'legacy'
+    ? carryByAsking(exchange, upstream, params, carriage)
+    : carryRounds(exchange, upstream, params, carriage)
 }
 
 /** Modern on both sides: rounds go through, and nothing is kept between them. */
@@ -125,21 +116,31 @@ async function answersTo(
   exchange: Exchange,
   server: string,
   { inputRequests }: JsonObject,
-  { voice, onAsked }: Carriage,
+  carriage: Carriage,
 ): Promise<JsonObject> {
   const { signal } = new AbortController()
-  const asked = {
-    who: called(server),
-    voice,
-    client: exchange.client,
-    ask: (method: string, params: JsonObject) => exchange.ask(method, params),
-    ...(onAsked === undefined ? {} : { onAsked: () => onAsked(server) }),
-  }
   const answers = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(async ([key, request]) => {
     const { method, params } = isObject(request) ? request : {}
-    return [key, await answerQuestion(asked, String(method), isObject(params) ? params : {}, signal)] as const
+    const question = { method: String(method), params: isObject(params) ? params : {} }
+    return [key, await answer(exchange, server, question, { carriage, signal })] as const
   })
   return Object.fromEntries(await Promise.all(answers))
+}
+
+function answer(
+  exchange: Exchange,
+  server: string,
+  { method, params }: { readonly method: string; readonly params: JsonObject },
+  { carriage, signal }: { readonly carriage: Carriage; readonly signal: AbortSignal },
+): Promise<JsonObject> {
+  carriage.onAsked?.(server)
+  const who = carriage.who ?? called(server)
+  return answerQuestion(
+    { who, client: exchange.client, voice: carriage.voice, asker: exchange },
+    method,
+    params,
+    signal,
+  )
 }
 
 function sendOnce(exchange: Exchange, upstream: Upstream, params: JsonObject, carriage: Carriage): Promise<RawAnswer> {
@@ -148,9 +149,16 @@ function sendOnce(exchange: Exchange, upstream: Upstream, params: JsonObject, ca
   return upstream.send(sent, requestOptions(exchange, upstream, carriage))
 }
 
+const names = new Map<string, string>()
+const NAMES_MAX = 1_024
+
 /** A server as clients read of it. */
 export function called(server: string): string {
-  return `Server "${cleanLine(server, 128)}"`
+  let name = names.get(server)
+  if (name !== undefined) return name
+  name = `Server "${cleanLine(server, 128)}"`
+  if (names.size < NAMES_MAX) names.set(server, name)
+  return name
 }
 
 /** How the call is watched. Only what this client can use is asked for. */
@@ -159,14 +167,11 @@ export function requestOptions(
   { server, era }: Pick<Upstream, 'server' | 'era'>,
   carriage: Carriage,
 ): RequestOptions {
-  const { onAsked } = carriage
   const options: RequestOptions = {
     onStarted: (cancel) => exchange.whenCancelled(cancel),
-    handlers: handlersForCall(exchange, {
-      who: carriage.who ?? called(server),
-      voice: carriage.voice,
-      ...(onAsked === undefined ? {} : { onAsked: () => onAsked(server) }),
-    }),
+    handlers: handlersOf((params, { method, signal }) =>
+      answer(exchange, server, { method, params }, { carriage, signal }),
+    ),
     onNotification: (method, params) => {
       if (method === 'notifications/message') carriage.onLog(exchange, server, params)
     },

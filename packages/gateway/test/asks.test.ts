@@ -108,14 +108,15 @@ verifies('gateway.014', async () => {
 
 test('a question that its client declines, fails or never answers ends the question, not the call', async () => {
   await using four = await servers()
-  await using opened = await open({ ...four, options: { limits: { askTimeoutMs: 200 } } })
+  await using opened = await open(four)
   for (const era of ERAS) {
     await using declining = await connect(opened.url, era, {
       handlers: { 'elicitation/create': async () => ({ action: 'decline' }) },
     })
     expect(JSON.parse(textOf(await declining.callTool('oldhttp__elicit')))).toEqual({ action: 'decline' })
   }
-  await using silent = await connect(opened.url, 'legacy', {
+  await using hasty = await open({ ...four, options: { limits: { askTimeoutMs: 200 } } })
+  await using silent = await connect(hasty.url, 'legacy', {
     handlers: { 'elicitation/create': () => new Promise(() => {}) },
   })
   const late = await silent.callTool('oldhttp__elicit')

@@ -20,8 +20,26 @@ export interface BodySink {
   refused(refusal: Refusal): void
 }
 
+/** Bodies up to this size, as their length says, are not booked: all connections together hold little of them. */
+const UNBOOKED_BYTES_MAX = 16 * 1024
+
 /** Reads a body and tells the sink once: the whole body, or why it was refused. A client that goes away is not told of. */
 export function receiveBody(request: IncomingMessage, budget: BodyBudget, sink: BodySink): void {
+  const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  if (length <= UNBOOKED_BYTES_MAX) receiveSmall(request, sink)
+  else receiveBooked(request, budget, sink)
+}
+
+/** The length is what it says it is: Node ends the request there. */
+function receiveSmall(request: IncomingMessage, sink: BodySink): void {
+  let whole: Buffer | undefined
+  request.on('data', (chunk: Buffer) => {
+    whole = whole === undefined ? chunk : Buffer.concat([whole, chunk])
+  })
+  request.on('end', () => sink.body(whole ?? Buffer.alloc(0)))
+}
+
+function receiveBooked(request: IncomingMessage, budget: BodyBudget, sink: BodySink): void {
   let first: Buffer | undefined
   let more: Buffer[] | undefined
   let length = 0

@@ -44,8 +44,14 @@ export type Admission =
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'admitted'; readonly principal: string }
 
-/** Headers that may stand only once, and of which Node keeps the first. */
-const SINGLE = new Set(['host', 'authorization', 'content-type', 'content-length', 'origin', 'mcp-session-id'])
+/** Headers that may stand only once, and of which Node keeps the first; each with a bit of its own. */
+const SINGLE: ReadonlyMap<string, number> = new Map(
+  ['host', 'authorization', 'content-type', 'content-length', 'origin', 'mcp-session-id'].map((name, at) => [
+    name,
+    1 << at,
+  ]),
+)
+const SINGLE_LENGTHS: ReadonlySet<number> = new Set([...SINGLE.keys()].map(({ length }) => length))
 const JSON_TYPE = /^application\/json(?:[ \t]*;[ \t]*charset="?utf-8"?)?$/i
 const UNAUTHORIZED: Refusal = {
   status: 401,
@@ -75,12 +81,15 @@ function refuseAddress({ target, headers, rawHeaders }: RequestHead, policy: Doo
 }
 
 function repeated(rawHeaders: readonly string[]): string | undefined {
-  let seen = ''
+  let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] as string).toLowerCase()
-    if (!SINGLE.has(name)) continue
-    if (seen.includes(`${name} `)) return name
-    seen += `${name} `
+    const raw = rawHeaders[at] as string
+    if (!SINGLE_LENGTHS.has(raw.length)) continue
+    const name = raw.toLowerCase()
+    const bit = SINGLE.get(name)
+    if (bit === undefined) continue
+    if ((seen & bit) !== 0) return name
+    seen |= bit
   }
   return undefined
 }

@@ -1,5 +1,5 @@
 // The answer to one POST: plain JSON when nothing comes before it, an event stream otherwise.
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventLog } from './event-log.ts'
 import { EventWriter } from './event-writer.ts'
 import type { Outlet } from './exchange.ts'
@@ -13,42 +13,65 @@ import { BUSY } from './rules.ts'
 /** Below this, head and body become one string and so one write together with the headers. */
 const JOIN_BYTES_MAX = 16 * 1024
 
-export interface HttpAnswerInit {
-  readonly response: ServerResponse
-  /** The Accept header. */
-  readonly accept: string | undefined
-  /** Undefined for modern clients: their streams cannot be resumed. */
-  readonly session?: HttpSession
-  /** How many answers this body gets; more than one in a batch. */
-  readonly count: number
+/** What all answers of an endpoint share. */
+export interface AnswerServices {
   readonly limits: EndpointLimits
   readonly output: OutputBudget
-  readonly now: () => number
-  /** Header lines of the response, flat. */
-  readonly extraHeaders?: readonly string[]
-  /** The client is lost, or nobody came back for the stream: whoever works for it may stop. */
-  readonly onLost: (reason: string) => void
-  /** Told once, when no answer can follow. */
-  readonly onOver: () => void
+  now(): number
+  /** Told once for each answer, when nothing of it can follow. */
+  over(answer: HttpAnswer): void
 }
 
+/** The request that is answered. */
+export interface AnswerPlace {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Header lines of the response, flat. */
+  readonly extraHeaders: readonly string[]
+}
+
+/** Whoever works for the client, and may stop when it is lost. */
+export interface Owner {
+  cancel(reason: string): void
+}
+
+const ANSWER = Symbol('answer')
+type Answered = ServerResponse & { [ANSWER]?: HttpAnswer }
+
+/** One listener for all responses: the answer is found on the response. */
+function onClose(this: Answered): void {
+  this[ANSWER]?.closed()
+}
+
+/** On the path of every call: no closure, and one object. */
 export class HttpAnswer implements Outlet {
-  readonly #init: HttpAnswerInit
-  readonly #startedAtMs: number
+  /** Undefined for modern clients: their streams cannot be resumed. */
+  readonly session: HttpSession | undefined
+  /** Set once it is known. */
+  owner: Owner | undefined
+  requestId: RequestId | undefined
+  readonly #services: AnswerServices
+  readonly #place: AnswerPlace
   #state: 'waiting' | 'streaming' | 'over' = 'waiting'
   #writer: EventWriter | undefined
   #log: EventLog | undefined
+  /** How many answers this body gets; more than one in a batch. */
+  readonly #count: number
   #left: number
   #collected: string[] | undefined
   #spokenAtMs: number
 
-  constructor(init: HttpAnswerInit) {
-    this.#init = init
-    this.#left = init.count
-    this.#startedAtMs = init.now()
-    this.#spokenAtMs = this.#startedAtMs
-    if (init.count > 1) this.#collected = []
-    init.response.once('close', () => this.#closed())
+  constructor(services: AnswerServices, place: AnswerPlace, session: HttpSession | undefined, count: number) {
+    this.#services = services
+    this.#place = place
+    this.session = session
+    this.#count = count
+    this.#left = count
+    this.#spokenAtMs = services.now()
+    if (count > 1) this.#collected = []
+    const response: Answered = place.response
+    response[ANSWER] = this
+    response.on('close', onClose)
   }
 
   get isOver(): boolean {
@@ -57,13 +80,13 @@ export class HttpAnswer implements Outlet {
 
   /** `*` and a missing header accept everything. */
   #accepts(type: string): boolean {
-    const { accept } = this.#init
+    const { accept } = this.#place.request.headers
     return accept === undefined || accept.includes(type) || accept.includes('*/*')
   }
 
   send(text: string): boolean {
     if (!this.#stream()) return false
-    this.#spokenAtMs = this.#init.now()
+    this.#spokenAtMs = this.#services.now()
     if (this.#log === undefined) return this.#writer?.event(text) === true
     this.#log.send(text)
     return true
@@ -72,11 +95,11 @@ export class HttpAnswer implements Outlet {
   /** Makes this an event stream, if the client takes one. */
   #stream(): boolean {
     if (this.#state !== 'waiting') return this.#state === 'streaming'
-    const { response, session, limits, extraHeaders = [] } = this.#init
+    const { response, extraHeaders } = this.#place
     if (response.destroyed || !this.#accepts('text/event-stream')) return false
     this.#state = 'streaming'
-    this.#writer = new EventWriter(response, limits.outputBytesMax, extraHeaders)
-    this.#log = session?.openStream(this.#writer, () => this.#lost('Nobody came back for the event stream'))
+    this.#writer = new EventWriter(response, this.#services.limits.outputBytesMax, extraHeaders)
+    this.#log = this.session?.openStream(this.#writer, () => this.#lost('Nobody came back for the event stream'))
     for (const text of this.#collected ?? []) this.send(text)
     this.#collected = undefined
     return true
@@ -85,7 +108,7 @@ export class HttpAnswer implements Outlet {
   answer(framed: FramedReply): void {
     if (this.#state === 'over') return
     this.#left--
-    const asStream = this.#state === 'streaming' || !this.#accepts('application/json') || this.#init.count > 1
+    const asStream = this.#state === 'streaming' || !this.#accepts('application/json') || this.#count > 1
     if (asStream && this.#stream()) return this.#streamed(framed)
     if (this.#collected !== undefined) return this.#collect(framed)
     this.#over()
@@ -98,9 +121,12 @@ export class HttpAnswer implements Outlet {
   }
 
   #streamed(framed: FramedReply): void {
-    const { response, output } = this.#init
     const text = oneLine(framed)
-    this.send(output.take(response, text.length) ? text : errorText(BUSY, 'Too many answers wait to be read'))
+    this.send(
+      this.#services.output.take(this.#place.response, text.length)
+        ? text
+        : errorText(BUSY, 'Too many answers wait to be read'),
+    )
     if (this.#left > 0) return
     this.#over()
     if (this.#log === undefined) this.#writer?.end()
@@ -118,10 +144,10 @@ export class HttpAnswer implements Outlet {
   }
 
   #writeJson({ status, head, tail }: FramedReply): void {
-    const { response, extraHeaders = [], output } = this.#init
+    const { response, extraHeaders } = this.#place
     if (response.destroyed) return
     const length = Buffer.byteLength(head) + (tail === undefined ? 0 : tail.length + 1)
-    if (!output.take(response, length))
+    if (!this.#services.output.take(response, length))
       return this.#writeJson({ status: 503, head: errorText(BUSY, 'Too many answers wait to be read') })
     response.writeHead(status, ['content-type', 'application/json', 'content-length', String(length), ...extraHeaders])
     if (tail === undefined) response.end(head)
@@ -137,7 +163,7 @@ export class HttpAnswer implements Outlet {
 
   /** Shows that the connection lives; a request that takes long gets its stream early. */
   keepAlive(nowMs: number): void {
-    const { keepAliveCommentMs } = this.#init.limits
+    const { keepAliveCommentMs } = this.#services.limits
     if (this.#state === 'over' || nowMs - this.#spokenAtMs < keepAliveCommentMs || !this.#stream()) return
     this.#spokenAtMs = nowMs
     if (this.#log === undefined) this.#writer?.comment()
@@ -145,20 +171,20 @@ export class HttpAnswer implements Outlet {
   }
 
   /** The connection is closed: by us after the last answer, or by the client before. */
-  #closed(): void {
+  closed(): void {
     if (this.#log === undefined || this.#writer === undefined) return this.#lost('The client hung up')
     // A broken stream of the legacy era is no cancellation: its client may come back.
-    this.#log.detach(this.#writer, this.#init.now())
+    this.#log.detach(this.#writer, this.#services.now())
   }
 
   #lost(reason: string): void {
     if (this.#state === 'over') return
     this.#over()
-    this.#init.onLost(reason)
+    this.owner?.cancel(reason)
   }
 
   #over(): void {
     this.#state = 'over'
-    this.#init.onOver()
+    this.#services.over(this)
   }
 }

@@ -1,12 +1,12 @@
 // The MCP endpoint of an HTTP server: both eras behind one path. What passes here has been admitted by the door.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { type BodyBudget, receiveBody, refuse } from './body.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { ReplayBudget } from './event-log.ts'
 import { EventWriter } from './event-writer.ts'
 import { rpcErrorOf } from './failures.ts'
 import { initializeResult, readInitialize } from './handshake.ts'
-import { HttpAnswer, type HttpAnswerInit } from './http-answer.ts'
+import { type AnswerPlace, type AnswerServices, HttpAnswer, type Owner } from './http-answer.ts'
 import { LegacyBatch } from './http-batch.ts'
 import { HttpSession } from './legacy-session.ts'
 import { type ClientMessage, readBody } from './message.ts'
@@ -30,18 +30,15 @@ export interface RouteServices {
 }
 
 /** One admitted HTTP request. */
-export interface Visit {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+export interface Visit extends AnswerPlace {
   readonly principal: string
-  /** Header lines that every answer to this client carries, flat. */
-  readonly extraHeaders: readonly string[]
 }
 
 type Request = ClientMessage & { kind: 'request' }
 
 export class McpRoute {
   readonly #services: RouteServices
+  readonly #answerServices: AnswerServices
   /** Answers that are not complete. */
   readonly #answers = new Set<HttpAnswer>()
   /** GET streams. */
@@ -50,6 +47,14 @@ export class McpRoute {
 
   constructor(services: RouteServices) {
     this.#services = services
+    const { dispatcher, output, now } = services
+    this.#answerServices = { limits: dispatcher.limits, output, now, over: (answer) => this.#over(answer) }
+  }
+
+  #over(answer: HttpAnswer): void {
+    this.#answers.delete(answer)
+    if (answer.requestId !== undefined) answer.session?.inFlight.delete(answer.requestId)
+    if (this.#answers.size === 0) this.#onIdle?.()
   }
 
   /** Requests that wait for their answer. */
@@ -81,15 +86,14 @@ export class McpRoute {
   }
 
   #request(message: Request, visit: Visit): void {
-    const header = headerOf(visit.request)
-    const era = eraOf(message.method, message.params, header('mcp-protocol-version'))
+    const era = eraOf(message.method, message.params, versionOf(visit))
     if (this.#answers.size >= this.#services.dispatcher.limits.callsMax)
       return write(
         visit,
         429,
         errorText(BUSY, `More than ${this.#services.dispatcher.limits.callsMax} requests at once`, message.id),
       )
-    if (era === 'modern') this.#modern(message, visit, header)
+    if (era === 'modern') this.#modern(message, visit, headerOf(visit.request))
     else if (message.method === 'initialize') void this.#initialize(message, visit)
     else this.#legacy(message, visit)
   }
@@ -106,8 +110,8 @@ export class McpRoute {
       method === 'tools/call' ? dispatcher.application.inputSchema?.(String(params['name']), client) : undefined
     const paramFault = schema === undefined ? undefined : paramHeaderFault(schema, params, header)
     if (paramFault !== undefined) return write(visit, 400, errorOf(paramFault, id))
-    const answer = this.#open(visit, { count: 1, onLost: (reason) => exchange.cancel(reason), onOver: () => {} })
-    const exchange = dispatcher.begin({ client, id, method, params, outlet: answer })
+    const answer = this.#open(visit, undefined, 1)
+    answer.owner = dispatcher.begin({ client, id, method, params, outlet: answer })
   }
 
   #legacy(message: Request, visit: Visit): void {
@@ -119,12 +123,7 @@ export class McpRoute {
       return write(visit, 400, errorText(INVALID_REQUEST, 'A request with this id is still open', id))
     if (session.inFlight.size >= callsPerSessionMax)
       return write(visit, 429, errorText(BUSY, `More than ${callsPerSessionMax} requests of one session at once`, id))
-    const answer = this.#open(visit, {
-      session,
-      count: 1,
-      onLost: (reason) => exchange.cancel(reason),
-      onOver: () => session.inFlight.delete(id),
-    })
+    const answer = this.#open(visit, session, 1)
     const exchange = this.#services.dispatcher.begin({
       client: session,
       legacy: session,
@@ -133,26 +132,14 @@ export class McpRoute {
       params,
       outlet: answer,
     })
-    if (!exchange.isOver) session.inFlight.set(id, exchange)
+    if (exchange.isOver) return
+    answer.owner = exchange
+    answer.requestId = id
+    session.inFlight.set(id, exchange)
   }
 
-  #open(visit: Visit, init: Pick<HttpAnswerInit, 'session' | 'count' | 'onLost' | 'onOver'>): HttpAnswer {
-    const { dispatcher, output, now } = this.#services
-    const { request, response, extraHeaders } = visit
-    const answer: HttpAnswer = new HttpAnswer({
-      ...init,
-      response,
-      accept: request.headers.accept,
-      limits: dispatcher.limits,
-      output,
-      now,
-      extraHeaders,
-      onOver: () => {
-        this.#answers.delete(answer)
-        init.onOver()
-        if (this.#answers.size === 0) this.#onIdle?.()
-      },
-    })
+  #open(visit: Visit, session: HttpSession | undefined, count: number): HttpAnswer {
+    const answer = new HttpAnswer(this.#answerServices, visit, session, count)
     this.#answers.add(answer)
     return answer
   }
@@ -160,7 +147,7 @@ export class McpRoute {
   /** The session that the request belongs to. Undefined: it has been refused. */
   #session(visit: Visit): HttpSession | undefined {
     const { headers } = visit.request
-    const version = headers['mcp-protocol-version'] as string | undefined
+    const version = versionOf(visit)
     if (version !== undefined && !isLegacyVersion(version))
       return void write(visit, 400, errorText(INVALID_REQUEST, 'Unsupported protocol version'))
     const id = headers['mcp-session-id'] as string | undefined
@@ -187,11 +174,9 @@ export class McpRoute {
     )
     sessions.add(session)
     const named = { ...visit, extraHeaders: [...visit.extraHeaders, 'mcp-session-id', session.id] }
-    const answer = this.#open(named, {
-      count: 1,
-      onLost: (reason) => sessions.close(session, reason),
-      onOver: () => {},
-    })
+    const answer = this.#open(named, undefined, 1)
+    const owner: Owner = { cancel: (reason) => sessions.close(session, reason) }
+    answer.owner = owner
     try {
       const result = await initializeResult(dispatcher.application, session)
       answer.answer(frame(id, { kind: 'result', result }, { era: 'legacy', cacheable: false }))
@@ -203,7 +188,7 @@ export class McpRoute {
 
   #notification({ method, params }: ClientMessage & { kind: 'notification' }, visit: Visit): void {
     // The modern era has no notifications over HTTP; they are taken and mean nothing.
-    if (eraOf(method, params, headerOf(visit.request)('mcp-protocol-version')) === 'modern') return write(visit, 202)
+    if (eraOf(method, params, versionOf(visit)) === 'modern') return write(visit, 202)
     const session = this.#session(visit)
     if (session === undefined) return
     this.#services.dispatcher.tell(session, method, params)
@@ -227,12 +212,8 @@ export class McpRoute {
       batch.start(undefined)
       return write(visit, 202)
     }
-    const answer = this.#open(visit, {
-      session,
-      count: batch.answerCount,
-      onLost: (reason) => batch.cancel(reason),
-      onOver: () => {},
-    })
+    const answer = this.#open(visit, session, batch.answerCount)
+    answer.owner = batch
     batch.start(answer)
   }
 
@@ -291,6 +272,10 @@ export class McpRoute {
           this.#onIdle = resolve
         })
   }
+}
+
+function versionOf({ request }: Visit): string | undefined {
+  return request.headers['mcp-protocol-version'] as string | undefined
 }
 
 function headerOf({ headers }: IncomingMessage): HeaderOf {

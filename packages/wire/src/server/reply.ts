@@ -16,6 +16,8 @@ export interface FramedReply {
   readonly status: number
   readonly head: string
   readonly tail?: Buffer
+  /** There are line breaks in `head`. */
+  readonly hasLines?: boolean
 }
 
 /** How an answer depends on the request. */
@@ -55,10 +57,16 @@ function frameBytes(
   { body, typed }: Reply & { kind: 'result-bytes' },
   { era, cacheable }: FrameContext,
 ): FramedReply {
-  if (body.length <= PARSED_BYTES_MAX) JSON.parse(body.toString('utf8'))
-  if (era === 'legacy' || typed) return { status: 200, head: `${start}"result":`, tail: body }
-  const members = `"resultType":"complete"${cacheable ? `,${HINTS}` : ''}${hasMembers(body) ? ',' : ''}`
-  return { status: 200, head: `${start}"result":{${members}`, tail: body.subarray(1) }
+  const members =
+    era === 'legacy' || typed
+      ? ''
+      : `"resultType":"complete"${cacheable ? `,${HINTS}` : ''}${hasMembers(body) ? ',' : ''}`
+  const head = `${start}"result":${members === '' ? '' : `{${members}`}`
+  if (body.length > PARSED_BYTES_MAX) return { status: 200, head, tail: members === '' ? body : body.subarray(1) }
+  const text = body.toString('utf8')
+  JSON.parse(text)
+  const line = text.includes('\n') || text.includes('\r')
+  return { status: 200, head: `${head}${members === '' ? text : text.slice(1)}}`, ...(line ? { hasLines: true } : {}) }
 }
 
 function hasMembers(body: Buffer): boolean {
@@ -83,8 +91,8 @@ function statusOf(code: number, { era, ownMethod = true }: FrameContext): number
 }
 
 /** The answer as one text without line breaks, for event streams and pipes. */
-export function oneLine({ head, tail }: FramedReply): string {
-  if (tail === undefined) return head
+export function oneLine({ head, tail, hasLines }: FramedReply): string {
+  if (tail === undefined) return hasLines === true ? JSON.stringify(JSON.parse(head)) : head
   const text = `${head}${tail.toString('utf8')}}`
   return tail.includes(10) || tail.includes(13) ? JSON.stringify(JSON.parse(text)) : text
 }
