@@ -89,6 +89,9 @@ module.exports = {
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^packages/[^/]+/dist/' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@convoke/source', 'import', 'node', 'default'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['@convoke/source', 'import', 'node', 'default'],
+    },
   },
 }
