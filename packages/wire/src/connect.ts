@@ -143,7 +143,7 @@ function shakeHands(shake: Handshake, { era = 'auto', remembered }: SessionOptio
   }
   if (remembered?.era === 'legacy') return assumeLegacy(shake, remembered)
   // What was modern the last time is asked as if it were unknown: that costs nothing more.
-  return channel.multiplexed ? negotiateStdio(shake) : negotiateHttp(shake)
+  return channel.multiplexed ? negotiateStdio(shake, remembered) : negotiateHttp(shake)
 }
 
 /** Says what the limit was a limit of, and quotes the process. */

@@ -8,6 +8,8 @@ import { checkHello, isObject, type ServerHello } from './validate.ts'
 /** What a server said about itself, and in which era. */
 export interface Hello extends ServerHello {
   era: Era
+  /** It speaks the modern era too, although this connection has been opened in the other: the next one need not be. */
+  alsoModern?: boolean
 }
 /** What this client says about itself. */
 export interface Introduction {
@@ -29,6 +31,8 @@ export interface Handshake {
 
 /** After so long without any answer `initialize` is sent as well: a legacy server that ignores unknown requests would never say so. */
 const PROBE_PATIENCE_MS = 1_500
+/** The same for a server that has answered the question before: it is slow, not deaf. */
+const KNOWN_MODERN_PATIENCE_MS = 15_000
 /** Some servers refuse what they do not know instead of naming what they do. */
 const OFFERED_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2024-11-05']
 const UNSUPPORTED_VERSION = -32022,
@@ -157,9 +161,9 @@ function isVersionRefusal(error: unknown): boolean {
 type Attempt = { kind: 'hello'; hello: Hello } | { kind: 'refused'; error: unknown }
 
 /**
- * stdio: ask on the same process. A slow server does not wait longer for it: after a moment both questions lie in its pipe, and the first useful answer counts.
+ * stdio: ask on the same process. A slow server does not wait longer for it: after a moment both questions lie in its pipe, and `initialize` is the last word.
  */
-export async function negotiateStdio(shake: Handshake): Promise<Hello> {
+export async function negotiateStdio(shake: Handshake, remembered?: EraVerdict): Promise<Hello> {
   const { peer } = shake
   shake.setEra('modern')
   shake.probe = 'open'
@@ -168,7 +172,8 @@ export async function negotiateStdio(shake: Handshake): Promise<Hello> {
     return outcome
   })
   const probeId = peer.startedId
-  const early = await withPatience(peer, probe)
+  const patienceMs = remembered?.era === 'modern' ? KNOWN_MODERN_PATIENCE_MS : PROBE_PATIENCE_MS
+  const early = await withPatience(peer, probe, patienceMs)
   if (early?.kind === 'hello') return early.hello
   if (early !== undefined && !saysLegacy(early.error)) throw early.error
   shake.setEra('legacy')
@@ -180,15 +185,18 @@ export async function negotiateStdio(shake: Handshake): Promise<Hello> {
   }
 }
 
-/** A server of both eras answers both questions, and `initialize` was the last word. One of the modern era alone answers the first. */
+/** A server of both eras answers both questions; then the connection is legacy, and the next one is modern. One of the modern era alone answers the first. */
 async function bothAsked(shake: Handshake, probe: Promise<Attempt>): Promise<Hello> {
+  let alsoModern = false
   const legacy = attempt(initialize(shake))
-  const modern = probe.then(async (outcome) =>
-    outcome.kind === 'hello' ? ((await withPatience(shake.peer, legacy)) ?? outcome) : legacy,
-  )
+  const modern = probe.then(async (outcome) => {
+    if (outcome.kind === 'refused') return legacy
+    alsoModern = true
+    return (await withPatience(shake.peer, legacy, PROBE_PATIENCE_MS)) ?? outcome
+  })
   const outcome = await Promise.race([legacy, modern])
-  if (outcome.kind === 'hello') return outcome.hello
-  const late = await withPatience(shake.peer, probe)
+  if (outcome.kind === 'hello') return outcome.hello.era === 'legacy' ? { ...outcome.hello, alsoModern } : outcome.hello
+  const late = await withPatience(shake.peer, probe, PROBE_PATIENCE_MS)
   if (late?.kind === 'hello') return late.hello
   throw outcome.error
 }
@@ -206,9 +214,9 @@ function attempt(hello: Promise<Hello>): Promise<Attempt> {
 }
 
 /** Undefined when it takes too long; the promise goes on. */
-function withPatience(peer: Peer, promise: Promise<Attempt>): Promise<Attempt | undefined> {
+function withPatience(peer: Peer, promise: Promise<Attempt>, ms: number): Promise<Attempt | undefined> {
   return new Promise((resolve) => {
-    const timer = peer.platform.setTimer(() => resolve(undefined), PROBE_PATIENCE_MS)
+    const timer = peer.platform.setTimer(() => resolve(undefined), ms)
     void promise.then((outcome) => {
       peer.platform.clearTimer(timer)
       resolve(outcome)

@@ -6,7 +6,15 @@ import type { CloseOutcome } from './errors.ts'
 import type { Hello } from './handshake.ts'
 import { type Listing, type ListOptions, list } from './listing.ts'
 import type { Peer } from './peer.ts'
-import type { Era, EraVerdict, JsonObject, ListItems, ListKind, ToolResult } from './protocol.ts'
+import {
+  type Era,
+  type EraVerdict,
+  type JsonObject,
+  type ListItems,
+  type ListKind,
+  MODERN_VERSION,
+  type ToolResult,
+} from './protocol.ts'
 import { requestInRounds } from './rounds.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
@@ -51,9 +59,17 @@ export class Session implements AsyncDisposable {
   get era(): Era {
     return this.#hello.era
   }
-  /** Store it; with it the next start asks nothing. */
+  /** The version that this connection speaks. */
+  get protocolVersion(): string {
+    return this.#hello.version
+  }
+  /**
+   * What to remember for the next start. It can differ from `era`: a server of both eras that was slow to start has been asked for both, and then this connection
+   * is legacy while the next one will be modern.
+   */
   get verdict(): EraVerdict {
-    return { era: this.#hello.era, version: this.#hello.version }
+    const { era, version, alsoModern } = this.#hello
+    return alsoModern === true ? { era: 'modern', version: MODERN_VERSION } : { era, version }
   }
   get serverInfo(): JsonObject {
     return this.#hello.serverInfo

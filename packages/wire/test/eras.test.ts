@@ -9,6 +9,7 @@ import { grandchildrenIn, isAlive, linesServer, type Rules, result, seenBy, text
 
 const MODERN = '"resultType":"complete"'
 const DISCOVERED = `{"jsonrpc":"2.0","id":$ID,"result":{${MODERN},"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"m","version":"1"}}}}`
+const HELLO = '{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}'
 const REFUSED = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"Method not found"}}'
 const MODERN_SEEN = `{"jsonrpc":"2.0","id":$ID,"result":{${MODERN},"content":[{"type":"text","text":$SEEN}]}}`
 const MODERN_ONLY: Rules = { 'server/discover': [DISCOVERED], initialize: [REFUSED], 'tools/call seen': [MODERN_SEEN] }
@@ -136,13 +137,22 @@ verifies('wire.014', async () => {
   const connected = await Promise.all([
     open(late),
     open({ ...late, initialize: [] }), // it ignores what it does not know
-    open({ 'server/discover': [{ waitMs: 2_000 }, DISCOVERED] }), // both eras: the last word counts
+    open({ 'server/discover': [{ waitMs: 2_000 }, DISCOVERED], initialize: [{ waitMs: 2_000 }, HELLO] }), // both eras
   ])
-  expect(connected.map(({ era, launches }) => [era, launches])).toEqual([
-    ['modern', 1],
-    ['modern', 1],
-    ['legacy', 1],
+  // Of both the last word counts, but the next start will not need it.
+  expect(connected.map(({ era, launches, verdict }) => [era, launches, verdict.era])).toEqual([
+    ['modern', 1, 'modern'],
+    ['modern', 1, 'modern'],
+    ['legacy', 1, 'modern'],
   ])
+  expect(connected.map(({ protocolVersion }) => protocolVersion)).toEqual(['2026-07-28', '2026-07-28', '2025-11-25'])
+  const verdict = connected[2]?.verdict
+  const next = await open(
+    { 'server/discover': [{ waitMs: 2_000 }, DISCOVERED], initialize: [{ waitMs: 2_000 }, HELLO] },
+    verdict === undefined ? {} : { remembered: verdict },
+  )
+  expect([next.era, next.launches]).toEqual(['modern', 1])
+  connected.push(next)
   await Promise.all(connected.map((session) => session.close()))
 })
 
