@@ -1,8 +1,11 @@
 // A bound on what a parser would build. Brackets are cheap to send and dear to take: 64 MiB of them become gigabytes of objects, and a million of them inside
 // each other keep the parser busy for seconds.
 
-/** Messages up to this size are parsed as they are: what they can become is bounded by their size. */
-export const UNCHECKED_BYTES_MAX: number = 64 * 1024
+/**
+ * Messages up to this size are parsed as they are: what they can become is bounded by their size (40 MB at worst, for a moment). Walking every page of a
+ * listing byte by byte would cost as much as parsing it.
+ */
+export const UNCHECKED_BYTES_MAX: number = 1024 * 1024
 const ELEMENTS_MAX = 4_000_000
 const DEPTH_MAX = 1_000
 

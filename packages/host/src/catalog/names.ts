@@ -55,7 +55,7 @@ const ROUNDS_MAX = 16
  * behind it; so does a name that has to be cut. Hence the order does not matter, and one server more renames only what collides with it.
  */
 export function assignNames(identities: readonly NameIdentity[], style: NameStyle): NamespacedName[] {
-  const entries = identities.map(entryOf)
+  const entries = entriesOf(identities)
   settleNamespaces(entries, style)
   for (const entry of entries) entry.name = render(entry, style)
   settleNames(entries, style)
@@ -67,14 +67,17 @@ export function flatName({ namespace, tool }: NamespacedName): string {
   return `${namespace}${DELIMITER}${tool}`
 }
 
+const SAFE = /^[A-Za-z0-9_-]+$/
+
 /** Every character that is not allowed in a name becomes `_`; nothing at all becomes `_` too. */
 export function safeName(text: string): string {
-  return text === '' ? '_' : text.replace(/[^A-Za-z0-9_-]/gu, '_')
+  if (text === '') return '_'
+  return SAFE.test(text) ? text : text.replace(/[^A-Za-z0-9_-]/gu, '_')
 }
 
 interface Entry {
   readonly namespaceId: string
-  readonly id: string
+  readonly identity: NameIdentity
   namespace: string
   readonly tool: string
   /** 0: as it is; n: with the n-th digest of the identity. */
@@ -82,37 +85,38 @@ interface Entry {
   name: NamespacedName
 }
 
-function entryOf({ server, namespace, connectorId = '', callableName, rawName }: NameIdentity): Entry {
-  const namespaceId = [server, namespace, connectorId].join('\0')
-  const entry = {
-    namespaceId,
-    id: [namespaceId, callableName, rawName].join('\0'),
-    namespace: safeName(namespace),
-    tool: safeName(callableName),
-    round: 0,
-  }
-  return { ...entry, name: { namespace: entry.namespace, tool: entry.tool } }
+const UNNAMED: NamespacedName = { namespace: '', tool: '' }
+
+/** Neighbours are mostly of one server: what depends on the server alone is made once for all of them. */
+function entriesOf(identities: readonly NameIdentity[]): Entry[] {
+  let last: NameIdentity | undefined
+  let namespaceId = ''
+  let namespace = ''
+  return identities.map((identity) => {
+    if (last === undefined || !sharesNamespace(last, identity)) {
+      namespaceId = [identity.server, identity.namespace, identity.connectorId ?? ''].join('\0')
+      namespace = safeName(identity.namespace)
+    }
+    last = identity
+    return { namespaceId, identity, namespace, tool: safeName(identity.callableName), round: 0, name: UNNAMED }
+  })
+}
+
+function sharesNamespace(one: NameIdentity, other: NameIdentity): boolean {
+  return one.server === other.server && one.namespace === other.namespace && one.connectorId === other.connectorId
 }
 
 /** Different namespaces that look the same all get a digest; then the prefix. */
 function settleNamespaces(entries: readonly Entry[], { prefix }: NameStyle): void {
-  const owners = new Map<string, Set<string>>()
-  for (const { namespace, namespaceId } of entries) {
-    const ids = owners.get(namespace)
-    if (ids === undefined) owners.set(namespace, new Set([namespaceId]))
-    else ids.add(namespaceId)
-  }
+  const wanted = new Map(entries.map(({ namespaceId, namespace }) => [namespaceId, namespace]))
+  const owners = new Map<string, number>()
+  for (const namespace of wanted.values()) owners.set(namespace, (owners.get(namespace) ?? 0) + 1)
   const settled = new Map<string, string>()
-  for (const entry of entries) {
-    let namespace = settled.get(entry.namespaceId)
-    if (namespace === undefined) {
-      namespace = entry.namespace
-      if ((owners.get(namespace)?.size ?? 0) > 1) namespace = withSuffix(namespace, entry.namespaceId)
-      if (!namespace.startsWith(prefix)) namespace = prefix + namespace
-      settled.set(entry.namespaceId, namespace)
-    }
-    entry.namespace = namespace
+  for (const [id, namespace] of wanted) {
+    const own = (owners.get(namespace) ?? 0) > 1 ? withSuffix(namespace, id) : namespace
+    settled.set(id, own.startsWith(prefix) ? own : prefix + own)
   }
+  for (const entry of entries) entry.namespace = settled.get(entry.namespaceId) ?? entry.namespace
 }
 
 /** Behind a namespace, but before the delimiter with which it may end. */
@@ -123,16 +127,16 @@ function withSuffix(namespace: string, identity: string): string {
 
 /** Everybody who wants the same name takes the next digest, until all differ. */
 function settleNames(entries: readonly Entry[], style: NameStyle): void {
-  let contested = entries
-  for (let round = 1; round <= ROUNDS_MAX && contested.length > 0; round++) {
-    const wanted = new Map<string, Entry[]>()
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    const wanted = new Map<string, Entry>()
+    const contested = new Set<Entry>()
     for (const entry of entries) {
       const key = flatName(entry.name)
-      const group = wanted.get(key)
-      if (group === undefined) wanted.set(key, [entry])
-      else group.push(entry)
+      const first = wanted.get(key)
+      if (first === undefined) wanted.set(key, entry)
+      else contested.add(first).add(entry)
     }
-    contested = [...wanted.values()].filter((group) => group.length > 1).flat()
+    if (contested.size === 0) return
     for (const entry of contested) {
       entry.round += 1
       entry.name = render(entry, style)
@@ -140,8 +144,9 @@ function settleNames(entries: readonly Entry[], style: NameStyle): void {
   }
 }
 
-function render({ namespace, tool, id, round }: Entry, { charsMax }: NameStyle): NamespacedName {
+function render({ namespace, tool, namespaceId, identity, round }: Entry, { charsMax }: NameStyle): NamespacedName {
   if (round === 0 && namespace.length + DELIMITER.length + tool.length <= charsMax) return { namespace, tool }
+  const id = [namespaceId, identity.callableName, identity.rawName].join('\0')
   const suffix = `_${digest(round <= 1 ? id : `${id}\0${round - 1}`)}`
   const room = charsMax - DELIMITER.length - SUFFIX_CHARS
   const toolChars = Math.max(room - namespace.length, Math.min(tool.length, READABLE_CHARS))

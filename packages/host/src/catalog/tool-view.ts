@@ -21,13 +21,14 @@ export interface ToolView {
 /** Names the tools of these snapshots. */
 export function toolView(snapshots: readonly ToolSnapshot[], nameCharsMax: number): ToolView {
   const ordered = [...snapshots].sort((a, b) => compare(a.server, b.server))
-  const listed = ordered.flatMap(({ server, tools }) => tools.map((tool) => ({ server, tool })))
-  const identities = listed.map(({ server, tool }) => toolIdentity(server, tool.rawName))
+  const identities = ordered.flatMap(({ server, tools }) => tools.map(({ rawName }) => toolIdentity(server, rawName)))
   const names = assignNames(identities, { ...FLAT_STYLE, charsMax: nameCharsMax })
-  const tools = listed.map(({ server, tool }, index) => {
-    const name = names[index]
-    return catalogTool(server, tool, name === undefined ? tool.rawName : flatName(name))
-  })
+  const tools: CatalogTool[] = []
+  for (const snapshot of ordered)
+    for (const listed of snapshot.tools) {
+      const name = names[tools.length]
+      tools.push(catalogTool(snapshot.server, listed, name === undefined ? listed.rawName : flatName(name)))
+    }
   // Servers are in order already, and their names begin with the server's: this only orders the tools within each.
   tools.sort((a, b) => compare(a.server, b.server) || compare(a.name, b.name))
   return new View(ordered, tools)
@@ -99,21 +100,25 @@ function catalogTool(
   name: string,
 ): CatalogTool {
   const { outputSchema, annotations, _meta: meta } = definition
-  return {
+  // Member by member: this runs for every tool there is, and a spread costs ten times as much.
+  const tool: Mutable<CatalogTool> = {
     name,
     server,
     rawName,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
     inputSchema: definition['inputSchema'] as JsonObject,
-    ...(isObject(outputSchema) ? { outputSchema } : {}),
-    ...(isObject(annotations) ? { annotations } : {}),
-    ...(isObject(meta) ? { meta } : {}),
     state: 'live',
     visibleToModel,
     definition,
   }
+  if (title !== undefined) tool.title = title
+  if (description !== undefined) tool.description = description
+  if (isObject(outputSchema)) tool.outputSchema = outputSchema
+  if (isObject(annotations)) tool.annotations = annotations
+  if (isObject(meta)) tool.meta = meta
+  return tool
 }
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
