@@ -101,11 +101,18 @@ export class Terminal {
   }
 }
 
+/** Text that holds nothing to clean; looking closer needs large tables, which a short run can do without. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/
+
+function cleaned(text: string): string {
+  return PLAIN.test(text) ? text : cleanText(text).text
+}
+
 function render(pieces: readonly Piece[], colors: boolean): string {
   return pieces
     .map((piece) => {
-      if (typeof piece === 'string') return cleanText(piece).text
-      const { text } = cleanText(piece.text)
+      if (typeof piece === 'string') return cleaned(piece)
+      const text = cleaned(piece.text)
       const [on, off] = SEQUENCES[piece.style]
       return colors ? `\u001b[${on}m${text}\u001b[${off}m` : text
     })

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables are what is tested here
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { everythingStdio, type StdioScript, verifies } from '@convoke/testkit'
+import { everythingStdio, type StdioScript, startScriptedHttp, verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readArguments } from '../src/call-arguments.ts'
 import { CommandError } from '../src/command-error.ts'
@@ -173,6 +173,21 @@ verifies(['command.014', 'command.021'], async () => {
   expect((await home.run(['call', 'exits/x'])).stderr).toMatch(
     /Server "exits" is not available \(failed\).*no licence found/s,
   )
+})
+
+test('asks for a person where a server asks for credentials, and sends a token from a variable', async () => {
+  await using web = await startScriptedHttp({ token: 'CANARY-token-0123456789' })
+  await home.configure({ open: { url: web.url }, known: { url: web.url, bearerTokenEnvVar: 'WEB_TOKEN' } })
+  const refused = await home.json(['call', 'open/echo', 'text=x'])
+  expect([refused.code, refused.answer]).toEqual([EXIT.needsPerson, expect.objectContaining({ outcome: 'failed' })])
+  const env = { WEB_TOKEN: 'CANARY-token-0123456789' }
+  const sent = await home.run(['call', 'known/echo', 'text=x'], { env })
+  expect([sent.code, sent.stdout]).toEqual([EXIT.ok, 'x\n'])
+  const listed = await home.run(['status'], { env })
+  expect(listed.stdout).toMatch(/^open {3}needs-auth: .*\nknown {2}ready /m)
+  expect(listed.stdout + listed.stderr).not.toContain('CANARY')
+  const unset = await home.run(['call', 'known/echo', 'text=x'])
+  expect([unset.code, unset.stderr]).toEqual([EXIT.needsPerson, expect.stringContaining('WEB_TOKEN')])
 })
 
 verifies('command.015', async () => {

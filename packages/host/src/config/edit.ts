@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HostError, type JsonObject } from '../base/index.ts'
 import { parseDocument, propertiesOf } from './document.ts'
 import { withoutServer, withServer } from './edit-text.ts'
+import type { AddServerOptions } from './editing.ts'
 import { codeOf, readConfigFile } from './read-file.ts'
 import { serverNameFault } from './server-names.ts'
 
@@ -17,21 +18,7 @@ const LOCK_WAIT_MS_MAX = 5_000
 const LOCK_AGE_MS_MAX = 10_000
 const LOCK_POLL_MS = 20
 
-/** How an entry that is already there is treated. */
-export interface AddServerOptions {
-  /** Replace an entry of the same name. Default `false`: it is an error. */
-  readonly replace?: boolean
-}
-
-/**
- * Writes `entry` under `name`. A missing file is made (mode 0600, its folder 0700). The change is atomic: a reader sees the old
- * file or the new one.
- *
- * @throws {HostError} `ALREADY_DEFINED` when the name is taken; `CONFIG_PROBLEM` when the name cannot be used, the file is damaged
- * or cannot be written, or somebody else keeps changing it.
- * @example
- * await addServer('/home/me/.config/convoke/convoke.json', 'files', { command: 'files-server', args: ['/srv'] })
- */
+/** Behind `addServer` of `editing.ts`. @throws {HostError} */
 export async function addServer(
   file: string,
   name: string,
@@ -48,11 +35,7 @@ export async function addServer(
   })
 }
 
-/**
- * Removes the entry of that name, with every repeat of it. Gives `false` when there is none (or no file), and changes nothing then.
- *
- * @throws {HostError} `CONFIG_PROBLEM` when the file is damaged or cannot be written, or somebody else keeps changing it.
- */
+/** Behind `removeServer` of `editing.ts`. @throws {HostError} */
 export async function removeServer(file: string, name: string): Promise<boolean> {
   let isRemoved = false
   await editFile(file, (text) => {

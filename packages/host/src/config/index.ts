@@ -18,7 +18,7 @@ export {
   type ToolPolicy,
   type ToolSurface,
 } from './definition.ts'
-export { type AddServerOptions, addServer, removeServer } from './edit.ts'
+export { type AddServerOptions, addServer, removeServer } from './editing.ts'
 export { type ConfigEntry, type ConfigFile, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 export { didYouMean } from './near-names.ts'
 export { type PathFacts, type StandardPaths, standardPaths } from './paths.ts'

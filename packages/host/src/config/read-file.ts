@@ -1,7 +1,12 @@
 // Reads one configuration file from the disk, within limits. Never throws for what it finds.
 
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import type * as Fs from 'node:fs'
+
+/**
+ * An `import` would read every export of it, and load streams and a line editor with them; so would its promises. A file of a few
+ * kilobytes is read at once.
+ */
+const fs = process.getBuiltinModule('node:fs') as typeof Fs
 
 /** Largest configuration file, in bytes. */
 export const FILE_BYTES_MAX: number = 4 * 1024 * 1024
@@ -26,18 +31,18 @@ type FileFaultCode =
 
 /** Reads the file at `path`; symbolic links are followed. Pipes and devices are refused without being waited for. */
 export async function readConfigFile(path: string): Promise<FileOutcome> {
-  let handle: FileHandle
+  let file: number
   try {
-    handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    file = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
   } catch (error) {
     return openFault(error)
   }
   try {
-    return await readOpened(handle)
+    return readOpened(file)
   } catch (error) {
     return { kind: 'unusable', code: 'CONFIG_FILE_UNREADABLE', reason: `cannot be read (${codeOf(error)})` }
   } finally {
-    await handle.close()
+    fs.closeSync(file)
   }
 }
 
@@ -48,13 +53,13 @@ function openFault(error: unknown): FileOutcome {
   return { kind: 'unusable', code: 'CONFIG_FILE_UNREADABLE', reason: `cannot be read (${code})` }
 }
 
-async function readOpened(handle: FileHandle): Promise<FileOutcome> {
-  const stats = await handle.stat()
+function readOpened(file: number): FileOutcome {
+  const stats = fs.fstatSync(file)
   if (!stats.isFile()) {
     const what = stats.isDirectory() ? 'is a folder' : 'is not a regular file'
     return { kind: 'unusable', code: 'CONFIG_FILE_NOT_REGULAR', reason: `${what}, not a file` }
   }
-  const bytes = await readAtMost(handle, FILE_BYTES_MAX)
+  const bytes = readAtMost(file, FILE_BYTES_MAX)
   if (bytes === undefined) {
     const reason = `is larger than ${FILE_BYTES_MAX} bytes`
     return { kind: 'unusable', code: 'CONFIG_FILE_TOO_LARGE', reason }
@@ -82,12 +87,12 @@ function decode(bytes: Buffer, notes: FileNote[]): { text: string; notes: readon
 }
 
 /** The file may grow while it is read, so the limit is on what is read and not on what `stat` said. */
-async function readAtMost(handle: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
+function readAtMost(file: number, bytesMax: number): Buffer | undefined {
   const chunks: Buffer[] = []
   let total = 0
   for (;;) {
     const chunk = Buffer.allocUnsafe(65_536)
-    const { bytesRead } = await handle.read(chunk, 0, chunk.length, null)
+    const bytesRead = fs.readSync(file, chunk, 0, chunk.length, null)
     if (bytesRead === 0) return Buffer.concat(chunks, total)
     total += bytesRead
     if (total > bytesMax) return undefined

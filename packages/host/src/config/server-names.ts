@@ -3,9 +3,13 @@
 /** Longest server name, in characters. */
 export const SERVER_NAME_CHARS_MAX = 128
 
+/** What most names are made of. Classes of Unicode are large tables; a name like this one does not need them. */
+const PLAIN = /^[\x21-\x7e]{1,128}$/
+
 /** Why this key cannot be a server's name, as the end of a sentence, or undefined. */
 export function serverNameFault(name: string): string | undefined {
   if (name.trim() === '') return 'is empty. Give the server a name.'
+  if (PLAIN.test(name)) return undefined
   if ([...name].length > SERVER_NAME_CHARS_MAX) return `is longer than ${SERVER_NAME_CHARS_MAX} characters.`
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u.test(name)) {
     return 'holds a character that cannot be printed. Names are printable text.'
