@@ -19,61 +19,57 @@ async function faultsOf(schema: string, text: string): Promise<unknown> {
   return valid ? [] : errors
 }
 
-verifies(
-  'command.019',
-  async () => {
-    await home.configure({
-      every: entryOf(everythingStdio()),
-      s: scripted({ banner: ['noise'] }),
-      exits: scripted({ exitAtStart: { code: 3 }, stderr: ['no licence'] }),
-      wrong: { comand: 'x' },
-      web: { url: 'http://127.0.0.1:9/mcp', headers: { A: 'b' } },
-      off: { command: 'x', disabled: true, env: { TOKEN: 'x' } },
-    })
-    const uri = 'demo://resource/static/document/startup.md'
-    const rows: [string, string[]][] = [
-      ['tools', ['tools']],
-      ['status', ['status']],
-      ['resources', ['resources']],
-      ['prompts', ['prompts']],
-      ['list', ['list']],
-      ['get', ['get', 'off']],
-      ['get', ['get', 'wrong']],
-      ['add', ['add', 'more', '--', 'x']],
-      ['remove', ['remove', 'more']],
-      ['read', ['read', uri, '--server', 'every']],
-      ['prompt', ['prompt', 'every/simple-prompt']],
-      ['call', ['call', 's/echo', 'text=x']],
-      ['call', ['call', 's/structured']],
-      ['call', ['call', 's/fail']],
-      ['call', ['call', 's/refuse']],
-      ['call', ['call', 's/crash']],
-      ['call', ['call', 'nobody/x']],
-      ['call', ['call', 'exits/x']],
-      ['error', ['get', 'nobody']],
-      ['error', ['tools', '--server', 'nobody']],
-      ['error', ['read', 'nobody://x']],
-      ['error', ['list', '--config', '/absent.json']],
-      ['error', ['prompt', 's/nothing']],
-      ['error', ['tols']],
-      ['error', []],
-      ['call', ['call']],
-      ['call', ['call', 's/echo', '--args', '[']],
-    ]
-    for (const [schema, words] of rows) {
-      const { stdout } = await home.run(['--json', ...words])
-      expect(stdout.split('\n')).toHaveLength(2)
-      expect([words, await faultsOf(schema, stdout)]).toEqual([words, []])
-    }
-    const serving = home.start(['serve', '--json', '--http', '127.0.0.1:0', '--require-token', '--server', 's'])
-    await serving.seen(/"ready"/)
-    serving.child.kill('SIGTERM')
-    const lines = (await serving.ended).stdout.trim().split('\n')
-    expect(lines).toHaveLength(2)
-    for (const line of lines) expect(await faultsOf('serve', line)).toEqual([])
-  },
-  120_000,
-)
+verifies('command.019', async () => {
+  await home.configure({
+    every: entryOf(everythingStdio()),
+    s: scripted({ banner: ['noise'] }),
+    exits: scripted({ exitAtStart: { code: 3 }, stderr: ['no licence'] }),
+    wrong: { comand: 'x' },
+    web: { url: 'http://127.0.0.1:9/mcp', headers: { A: 'b' } },
+    off: { command: 'x', disabled: true, env: { TOKEN: 'x' } },
+  })
+  const uri = 'demo://resource/static/document/startup.md'
+  const rows: [string, string[]][] = [
+    ['tools', ['tools']],
+    ['status', ['status']],
+    ['resources', ['resources']],
+    ['prompts', ['prompts']],
+    ['list', ['list']],
+    ['get', ['get', 'off']],
+    ['get', ['get', 'wrong']],
+    ['add', ['add', 'more', '--', 'x']],
+    ['remove', ['remove', 'more']],
+    ['read', ['read', uri, '--server', 'every']],
+    ['prompt', ['prompt', 'every/simple-prompt']],
+    ['call', ['call', 's/echo', 'text=x']],
+    ['call', ['call', 's/structured']],
+    ['call', ['call', 's/fail']],
+    ['call', ['call', 's/refuse']],
+    ['call', ['call', 's/crash']],
+    ['call', ['call', 'nobody/x']],
+    ['call', ['call', 'exits/x']],
+    ['error', ['get', 'nobody']],
+    ['error', ['tools', '--server', 'nobody']],
+    ['error', ['read', 'nobody://x']],
+    ['error', ['list', '--config', '/absent.json']],
+    ['error', ['prompt', 's/nothing']],
+    ['error', ['tols']],
+    ['error', []],
+    ['call', ['call']],
+    ['call', ['call', 's/echo', '--args', '[']],
+  ]
+  for (const [schema, words] of rows) {
+    const { stdout } = await home.run(['--json', ...words])
+    expect(stdout.split('\n')).toHaveLength(2)
+    expect([words, await faultsOf(schema, stdout)]).toEqual([words, []])
+  }
+  const serving = home.start(['serve', '--json', '--http', '127.0.0.1:0', '--require-token', '--server', 's'])
+  await serving.seen(/"ready"/)
+  serving.child.kill('SIGTERM')
+  const lines = (await serving.ended).stdout.trim().split('\n')
+  expect(lines).toHaveLength(2)
+  for (const line of lines) expect(await faultsOf('serve', line)).toEqual([])
+})
 
 test('has a title and a version in every schema, and notices a wrong answer', async () => {
   const names = (await readdir(schemas)).map((name) => name.replace('.schema.json', ''))

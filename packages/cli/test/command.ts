@@ -4,6 +4,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { vi } from 'vitest'
+
+// A test here starts many processes, and the machine may be busy with others.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const root = resolve(import.meta.dirname, '../../..')
 /** The command as it is installed. */

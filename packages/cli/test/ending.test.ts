@@ -27,27 +27,23 @@ verifies('command.023', async () => {
   expect((await inCi.ended).stdout).not.toContain('waiting for')
 })
 
-verifies(
-  'command.024',
-  async () => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      const call = home.start(['call', 's/silent', '--json'])
-      await whenCalled(home)
-      call.child.kill(signal)
-      const { code, stdout, stderr } = await call.ended
-      expect([signal, code, stderr]).toEqual([signal, EXIT.cancelled, 'error: cancelled\n'])
-      expect(JSON.parse(stdout)).toMatchObject({ version: 1, outcome: 'failed', error: { code: 'CANCELLED' } })
-      await home.whenQuiet()
-    }
-    await home.configure({ s: scripted({ startDelayMs: 60_000 }) })
-    const listing = home.start(['tools'])
-    await whenStarted(home)
-    listing.child.kill('SIGINT')
-    expect((await listing.ended).code).toBe(EXIT.cancelled)
+verifies('command.024', async () => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    const call = home.start(['call', 's/silent', '--json'])
+    await whenCalled(home)
+    call.child.kill(signal)
+    const { code, stdout, stderr } = await call.ended
+    expect([signal, code, stderr]).toEqual([signal, EXIT.cancelled, 'error: cancelled\n'])
+    expect(JSON.parse(stdout)).toMatchObject({ version: 1, outcome: 'failed', error: { code: 'CANCELLED' } })
     await home.whenQuiet()
-  },
-  60_000,
-)
+  }
+  await home.configure({ s: scripted({ startDelayMs: 60_000 }) })
+  const listing = home.start(['tools'])
+  await whenStarted(home)
+  listing.child.kill('SIGINT')
+  expect((await listing.ended).code).toBe(EXIT.cancelled)
+  await home.whenQuiet()
+})
 
 test('ends at once on a second signal and leaves nothing either', async () => {
   const call = home.start(['call', 's/silent'])

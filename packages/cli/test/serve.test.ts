@@ -54,50 +54,46 @@ async function end(served: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise
 const samples = async (): Promise<string[]> =>
   (await readdir(temporary)).filter((name) => name.startsWith('convoke-sample-'))
 
-verifies(
-  ['command.028', 'command.029', 'command.030'],
-  async () => {
-    const served = await serve()
-    await served.seen(/memory · 9 tools/)
-    const [folder = ''] = await samples()
-    expect((await stat(join(temporary, folder))).mode & 0o777).toBe(0o700)
-    const session = await openSession(served.url)
-    const { message } = await session.request('tools/list')
-    const names = toolNames(message)
-    expect(names).toEqual(expect.arrayContaining(['everything__echo', 'files__read_text_file', 'memory__read_graph']))
-    const path = join(temporary, folder, 'files', 'welcome.md')
-    const read = await session.request('tools/call', { name: 'files__read_text_file', arguments: { path } })
-    expect(JSON.stringify(read.message?.result)).toContain('Welcome')
-    const entity = { name: 'Ada', entityType: 'person', observations: ['x'] }
-    await session.request('tools/call', { name: 'memory__create_entities', arguments: { entities: [entity] } })
-    expect(await readFile(join(temporary, folder, 'memory.json'), 'utf8')).toContain('Ada')
+verifies(['command.028', 'command.029', 'command.030'], async () => {
+  const served = await serve()
+  await served.seen(/memory · 9 tools/)
+  const [folder = ''] = await samples()
+  expect((await stat(join(temporary, folder))).mode & 0o777).toBe(0o700)
+  const session = await openSession(served.url)
+  const { message } = await session.request('tools/list')
+  const names = toolNames(message)
+  expect(names).toEqual(expect.arrayContaining(['everything__echo', 'files__read_text_file', 'memory__read_graph']))
+  const path = join(temporary, folder, 'files', 'welcome.md')
+  const read = await session.request('tools/call', { name: 'files__read_text_file', arguments: { path } })
+  expect(JSON.stringify(read.message?.result)).toContain('Welcome')
+  const entity = { name: 'Ada', entityType: 'person', observations: ['x'] }
+  await session.request('tools/call', { name: 'memory__create_entities', arguments: { entities: [entity] } })
+  expect(await readFile(join(temporary, folder, 'memory.json'), 'utf8')).toContain('Ada')
 
-    const stdout = await end(served)
-    for (const line of [
-      `claude mcp add --transport http convoke ${served.url}`,
-      `{"mcpServers":{"convoke":{"url":"${served.url}"}}}`,
-      `code --add-mcp '{"name":"convoke","type":"http","url":"${served.url}"}'`,
-      `codex mcp add convoke --url ${served.url}`,
-      '"args":[',
-    ]) {
-      expect(stdout).toContain(line)
-    }
-    expect(stdout).toMatch(/^everything · \d+ tools: echo, /m)
-    expect(stdout).toMatch(/^files · \d+ tools: create_directory, /m)
-    expect(await samples()).toEqual([])
-    await expect(stat(join(home.folder, 'config'))).rejects.toThrow(/ENOENT/)
+  const stdout = await end(served)
+  for (const line of [
+    `claude mcp add --transport http convoke ${served.url}`,
+    `{"mcpServers":{"convoke":{"url":"${served.url}"}}}`,
+    `code --add-mcp '{"name":"convoke","type":"http","url":"${served.url}"}'`,
+    `codex mcp add convoke --url ${served.url}`,
+    '"args":[',
+  ]) {
+    expect(stdout).toContain(line)
+  }
+  expect(stdout).toMatch(/^everything · \d+ tools: echo, /m)
+  expect(stdout).toMatch(/^files · \d+ tools: create_directory, /m)
+  expect(await samples()).toEqual([])
+  await expect(stat(join(home.folder, 'config'))).rejects.toThrow(/ENOENT/)
 
-    const killed = await serve()
-    killed.child.kill('SIGKILL')
-    await killed.ended
-    expect(await samples()).toHaveLength(1)
-    const next = await serve()
-    expect(await samples()).toHaveLength(1)
-    await end(next, 'SIGINT')
-    expect(await samples()).toEqual([])
-  },
-  90_000,
-)
+  const killed = await serve()
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  expect(await samples()).toHaveLength(1)
+  const next = await serve()
+  expect(await samples()).toHaveLength(1)
+  await end(next, 'SIGINT')
+  expect(await samples()).toEqual([])
+})
 
 test('serves what is configured, and says which server is not available', async () => {
   await home.configure({
@@ -159,51 +155,47 @@ verifies('command.032', async () => {
   expect([unknown.code, unknown.stderr]).toEqual([EXIT.usage, expect.stringContaining('Did you mean "one"?')])
 })
 
-verifies(
-  'security.122',
-  async () => {
-    await home.configure({ s: scripted({ tools: 1 }) })
-    for (const address of ['0.0.0.0:0', '[::]:0', '192.0.2.1:0']) {
-      const { code, stdout, stderr } = await home.run(['serve', '--http', address])
-      expect([address, code, stdout]).toEqual([address, EXIT.usage, ''])
-      expect(stderr).toContain('--token-env NAME')
-    }
-    const token = 'k3Jx9QpL2mVw8RtY5nBz7HsD4fGc6WaE'
-    const rows: [string[], Record<string, string>, RegExp][] = [
-      [['--token-env', 'GONE'], {}, /The variable GONE of --token-env is not set/],
-      [['--token-env', 'T'], { T: '' }, /The variable T of --token-env is not set/],
-      [['--token-env', 'T'], { T: 'changeme' }, /fewer than 32 characters/],
-      [['--token', token], {}, /--token-env NAME/],
-      [['--stdio', '--http', '127.0.0.1:0'], {}, /--stdio has no address/],
-    ]
-    for (const [words, env, message] of rows) {
-      const { code, stderr } = await home.run(['serve', ...words], { env })
-      expect([words, code]).toEqual([words, EXIT.usage])
-      expect(stderr).toMatch(message)
-      expect(stderr).not.toContain('changeme')
-    }
-    const served = await serve(['--token-env', 'T'], { T: token })
-    const initialize = {
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-    }
-    expect((await post(served.url, initialize)).status).toBe(401)
-    expect((await post(served.url, initialize, { authorization: `Bearer ${token}x` })).status).toBe(401)
-    expect((await post(served.url, initialize, { authorization: `Bearer ${token}` })).status).toBe(200)
-    const stdout = await end(served)
-    expect(stdout).toContain('codex mcp add convoke --url')
-    expect(stdout).toContain('--bearer-token-env-var T')
-    expect(stdout).not.toContain(token)
+verifies('security.122', async () => {
+  await home.configure({ s: scripted({ tools: 1 }) })
+  for (const address of ['0.0.0.0:0', '[::]:0', '192.0.2.1:0']) {
+    const { code, stdout, stderr } = await home.run(['serve', '--http', address])
+    expect([address, code, stdout]).toEqual([address, EXIT.usage, ''])
+    expect(stderr).toContain('--token-env NAME')
+  }
+  const token = 'k3Jx9QpL2mVw8RtY5nBz7HsD4fGc6WaE'
+  const rows: [string[], Record<string, string>, RegExp][] = [
+    [['--token-env', 'GONE'], {}, /The variable GONE of --token-env is not set/],
+    [['--token-env', 'T'], { T: '' }, /The variable T of --token-env is not set/],
+    [['--token-env', 'T'], { T: 'changeme' }, /fewer than 32 characters/],
+    [['--token', token], {}, /--token-env NAME/],
+    [['--stdio', '--http', '127.0.0.1:0'], {}, /--stdio has no address/],
+  ]
+  for (const [words, env, message] of rows) {
+    const { code, stderr } = await home.run(['serve', ...words], { env })
+    expect([words, code]).toEqual([words, EXIT.usage])
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toContain('changeme')
+  }
+  const served = await serve(['--token-env', 'T'], { T: token })
+  const initialize = {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+  }
+  expect((await post(served.url, initialize)).status).toBe(401)
+  expect((await post(served.url, initialize, { authorization: `Bearer ${token}x` })).status).toBe(401)
+  expect((await post(served.url, initialize, { authorization: `Bearer ${token}` })).status).toBe(200)
+  const stdout = await end(served)
+  expect(stdout).toContain('codex mcp add convoke --url')
+  expect(stdout).toContain('--bearer-token-env-var T')
+  expect(stdout).not.toContain(token)
 
-    const made = await serve(['--require-token'])
-    const [, shown = ''] = await made.seen(/made for this run: ([\w-]{43})/)
-    expect((await post(made.url, initialize)).status).toBe(401)
-    expect((await post(made.url, initialize, { authorization: `Bearer ${shown}` })).status).toBe(200)
-    await end(made)
-  },
-  60_000,
-)
+  const made = await serve(['--require-token'])
+  const [, shown = ''] = await made.seen(/made for this run: ([\w-]{43})/)
+  expect((await post(made.url, initialize)).status).toBe(401)
+  expect((await post(made.url, initialize, { authorization: `Bearer ${shown}` })).status).toBe(200)
+  await end(made)
+})
 
 test('takes another port when the usual one is in use, but not when it was asked for', async () => {
   await home.configure({ s: scripted({ tools: 1 }) })
