@@ -1,4 +1,4 @@
-// Compiles the packages, and makes the command's single files.
+// Compiles the packages, and makes their few files and the command's single ones.
 import './assert-node.ts'
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -12,5 +12,6 @@ function run(command: string, ...args: string[]): void {
 }
 
 run('tsc', '-b')
+run(process.execPath, '--conditions=@convoke/source', resolve(root, 'scripts/bundle-packages.ts'))
 const bundle = resolve(root, 'packages/cli/scripts/bundle.ts')
 if (existsSync(bundle)) run(process.execPath, '--conditions=@convoke/source', bundle)
