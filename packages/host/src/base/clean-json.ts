@@ -29,6 +29,7 @@ const CHARS_MAX = 1024 * 1024
 const DEPTH_MAX = 100
 const FIELDS_MAX = 20
 const PATH_CHARS_MAX = 200
+const SHORT_CHARS_MAX = 64
 
 /** Anything but printable ASCII, tab and line feed: what needs a closer look. */
 const UNUSUAL = /[^\t\n\x20-\x7e]/
@@ -55,11 +56,21 @@ interface Scan {
   readonly depthMax: number
 }
 
+/** Short texts, which most are, are looked at sooner than an expression is entered. */
+function isPlain(text: string): boolean {
+  if (text.length > SHORT_CHARS_MAX) return !UNUSUAL.test(text)
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code > 0x7e || (code < 0x20 && code !== 0x09 && code !== 0x0a)) return false
+  }
+  return true
+}
+
 /** The cheap first look; it allocates nothing. */
 function look(value: unknown, depth: number, scan: Scan): void {
   if (typeof value === 'string') {
     scan.charsLeft -= value.length
-    if (scan.isPlain && UNUSUAL.test(value)) scan.isPlain = false
+    if (scan.isPlain && !isPlain(value)) scan.isPlain = false
     return
   }
   if (typeof value !== 'object' || value === null || scan.charsLeft < 0) return
