@@ -76,7 +76,7 @@ function look(value: unknown, depth: number, scan: Scan): void {
   if (typeof value !== 'object' || value === null || scan.charsLeft < 0) return
   if (depth >= scan.depthMax) throw new RangeError(`nested deeper than ${scan.depthMax} levels`)
   if (Array.isArray(value)) {
-    for (const item of value) look(item, depth + 1, scan)
+    for (let index = 0; index < value.length; index++) look(value[index], depth + 1, scan)
     return
   }
   for (const key in value) {
