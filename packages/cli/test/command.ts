@@ -54,7 +54,7 @@ export interface RunOptions {
   /** What stdin holds; `/dev/null` when absent. */
   readonly stdin?: string
   readonly cwd?: string
-  /** Ends a run that hangs, in milliseconds. Default 25 000. */
+  /** Ends a run that hangs, in milliseconds. Default 60 000. */
   readonly timeoutMs?: number
 }
 
@@ -142,7 +142,7 @@ export class Home implements AsyncDisposable {
     })
     if (options.stdin !== undefined && options.stdin !== '') child.stdin?.write(options.stdin)
     if (!keepsStdin) child.stdin?.end()
-    return follow(child, options.timeoutMs ?? 25_000)
+    return follow(child, options.timeoutMs ?? 60_000)
   }
 
   /** Every process that was started with this home as its HOME, whoever started it, and is no zombie. */
