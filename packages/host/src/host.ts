@@ -13,7 +13,7 @@ import {
   type ProtocolSettings,
   reapLeftovers,
 } from './protocol/index.ts'
-import { type Binding, ConnectionSet, type DedicatedOptions, openDedicated, type SetSettings } from './set/index.ts'
+import { type Binding, ConnectionSet, type DedicatedOptions, DedicatedPorts, type SetSettings } from './set/index.ts'
 
 /** What {@link createHost} takes. Only `definitions` is required. */
 export interface HostOptions {
@@ -39,6 +39,8 @@ export interface HostOptions {
   readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
   /** `none`: modern servers are not asked to tell about changes; for programs that end after a moment. Default `changes`. */
   readonly watch?: 'changes' | 'none'
+  /** Hears everything from the first event on; `subscribe` begins after the starts have begun. */
+  readonly onEvent?: HostEventListener
   /** Abort closes the host. */
   readonly signal?: AbortSignal
 }
@@ -97,6 +99,7 @@ class RunningHost implements Host {
   readonly #scope = new Scope()
   readonly #settings: SetSettings
   readonly #set: ConnectionSet
+  readonly #dedicated: DedicatedPorts
 
   constructor(options: HostOptions) {
     this.#options = options
@@ -111,8 +114,14 @@ class RunningHost implements Host {
       emit: (event) => this.#bus.emit(event),
     }
     this.#set = new ConnectionSet(this.#settings)
+    this.#dedicated = new DedicatedPorts(this.#settings)
+    if (options.onEvent !== undefined) this.#bus.subscribe(options.onEvent)
     this.#scope.defer(() => protocol.memory.flush())
-    this.#scope.defer(() => this.#set.close())
+    // Side by side: each of them has processes that may take their time.
+    this.#scope.defer(async () => {
+      const ends = await Promise.allSettled([this.#set.close(), this.#dedicated.close()])
+      for (const end of ends) if (end.status === 'rejected') throw end.reason
+    })
   }
 
   /** Everything side by side; what a dead host left is ended beside it, not before. */
@@ -149,13 +158,7 @@ class RunningHost implements Host {
 
   async openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable> {
     if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
-    const opening = openDedicated(this.#set.connection(server), options, this.#settings)
-    // Closed with the host also while it is still being opened.
-    this.#scope.defer(async () => {
-      const port = await opening.catch(() => undefined)
-      await port?.[Symbol.asyncDispose]()
-    })
-    return opening
+    return this.#dedicated.open(this.#set.connection(server), options)
   }
 
   reconnect(server: string): Promise<ServerStatus> {

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { HostEvent } from '@convoke/host'
 import { scriptedStdio, startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
 import { callTool, eventOf, hostOf, http, isAlive, scripted, seenBy, stateOf, statusOf, textIn } from './support.ts'
@@ -149,6 +150,23 @@ test('whoever waits for a start that is cut short by the end is told that it was
   expect(states.at(-1)).toBe('cancelled')
 })
 
+test('dedicated connections end with the host, also those that are still being opened', async () => {
+  const { host } = await hostOf(
+    [scripted('s'), scripted('mute', { discover: 'silent', initialize: 'silent' }, { startupTimeoutMs: 20_000 })],
+    {
+      start: ['s'],
+    },
+  )
+  await host.whenSettled()
+  const open = await host.openDedicated('s', { capabilities: {} })
+  const opening = host.openDedicated('mute', { capabilities: {} })
+  const beganAtMs = performance.now()
+  await Promise.all([host.close(), expect(opening).rejects.toMatchObject({ code: 'CANCELLED' })])
+  expect(performance.now() - beganAtMs).toBeLessThan(10_000)
+  await expect(open.request('ping')).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
+  await expect(host.openDedicated('s', { capabilities: {} })).rejects.toMatchObject({ code: 'HOST_CLOSED' })
+})
+
 test('an abort of its signal closes the host', async () => {
   const abort = new AbortController()
   const { host } = await hostOf([scripted('s')], { signal: abort.signal })
@@ -215,10 +233,11 @@ verifies('connection.060', async () => {
   expect(order.slice(count).every((entry) => entry === 'thrower')).toBe(true)
 })
 
-test('events tell the life of a server in order', async () => {
-  const { host, events } = await hostOf([scripted('s')], { start: [] })
+test('events tell the life of a server in order, from the first one on', async () => {
+  const events: HostEvent[] = []
+  const { host } = await hostOf([scripted('s')], { onEvent: (event) => events.push(event) })
   await using _ = host
-  await host.whenSettled({ servers: ['s'] })
+  await host.whenSettled()
   await host.close()
   const states = events.flatMap((event) => (event.kind === 'server.state-changed' ? [event.status.state] : []))
   expect(states).toEqual(['starting', 'ready'])

@@ -87,7 +87,9 @@ function detailsOf(details: WireErrorDetails): HostErrorDetails {
     ...(rpc === undefined ? {} : { rpc: shownRpc(rpc) }),
     ...(status === undefined ? {} : { status }),
     ...(challenge === undefined ? {} : { challenge: cleanLine(challenge, MESSAGE_CHARS_MAX) }),
-    ...(stderrTail === undefined || stderrTail === '' ? {} : { stderrTail: stderrTail.slice(-STDERR_CHARS_MAX) }),
+    ...(stderrTail === undefined || stderrTail === ''
+      ? {}
+      : { stderrTail: cleanText(stderrTail.slice(-STDERR_CHARS_MAX)).text }),
     ...(sent === undefined ? {} : { sent }),
     ...(limit === undefined ? {} : { limit }),
     ...(exitCode === undefined ? {} : { exitCode }),

@@ -33,8 +33,10 @@ export interface OpenOptions {
 export async function openServer(options: OpenOptions): Promise<ServerSession> {
   const { definition, settings, budget } = options
   const { name, transport } = definition
+  let secrets: readonly string[] = []
   try {
     const resolved = await resolveTarget(definition, settings, options.authorization)
+    secrets = resolved.secrets
     options.onResolved?.(resolved)
     const session = await connect(options, resolved)
     if (options.introduction?.era === undefined) settings.memory.remember(definition, session.verdict)
@@ -44,15 +46,15 @@ export async function openServer(options: OpenOptions): Promise<ServerSession> {
       transport: transport.kind,
       platform: settings.platform,
       session,
-      secrets: resolved.secrets,
+      secrets,
     })
   } catch (error) {
-    throw nameFailure(error, options)
+    throw nameFailure(error, options, secrets)
   }
 }
 
-function nameFailure(error: unknown, { budget, definition }: OpenOptions): HostError {
-  return startFailure(hostErrorOf(error, definition.name), budget)
+function nameFailure(error: unknown, { budget, definition }: OpenOptions, secrets: readonly string[]): HostError {
+  return startFailure(hostErrorOf(error, definition.name, secrets), budget)
 }
 
 /**
@@ -88,7 +90,7 @@ function contradictsMemory(error: unknown, { definition, budget }: OpenOptions):
 
 function sessionOptions(
   options: OpenOptions,
-  { target }: ResolvedTarget,
+  { target, secrets }: ResolvedTarget,
   remembered: EraVerdict | undefined,
 ): SessionOptions {
   const { definition, settings, budget, introduction } = options
@@ -113,7 +115,7 @@ function sessionOptions(
       // The wire asks again on the same connection where it can; the next start begins without the memory.
       if (remembered !== undefined && contradictsMemory(error, options)) settings.memory.forget(definition)
       // Over HTTP it may be tried again, and nothing of it takes long to end.
-      if (target.kind === 'stdio') options.onFailing(nameFailure(error, options))
+      if (target.kind === 'stdio') options.onFailing(nameFailure(error, options, secrets))
     },
   }
 }

@@ -19,11 +19,44 @@ export interface DedicatedOptions {
 /** A port that ends with its own connection. */
 export type DedicatedPort = ServerPort & AsyncDisposable & { readonly closed: Promise<void> }
 
+/** The dedicated connections of one host. Those that are open, or being opened, end with it. */
+export class DedicatedPorts {
+  readonly #settings: SetSettings
+  readonly #opening = new Map<Promise<DedicatedPort>, AbortController>()
+
+  constructor(settings: SetSettings) {
+    this.#settings = settings
+  }
+
+  /** @throws {HostError} what a start fails with, or `CANCELLED` on abort; nothing is left running then. */
+  async open(connection: ServerConnection, options: DedicatedOptions): Promise<DedicatedPort> {
+    const abort = new AbortController()
+    const { signal } = options
+    const whole = signal === undefined ? abort.signal : AbortSignal.any([signal, abort.signal])
+    const opening = openDedicated(connection, { ...options, signal: whole }, this.#settings)
+    this.#opening.set(opening, abort)
+    const forget = (): void => void this.#opening.delete(opening)
+    opening.then(({ closed }) => closed.then(forget), forget)
+    return opening
+  }
+
+  /** Cancels what is being opened, closes what is open. */
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#opening].map(async ([opening, abort]) => {
+        abort.abort()
+        const port = await opening.catch(() => undefined)
+        await port?.[Symbol.asyncDispose]()
+      }),
+    )
+  }
+}
+
 /**
  * Starts or reaches the server once more, within its startup budget.
  * @throws {HostError} what a start fails with, or `CANCELLED` on abort; nothing is left running then.
  */
-export async function openDedicated(
+async function openDedicated(
   { definition, state }: ServerConnection,
   options: DedicatedOptions,
   settings: SetSettings,

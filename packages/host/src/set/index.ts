@@ -1,4 +1,4 @@
 export type { Binding, CallOptions, CallOutcome, ListingOptions, ToolResolution } from './binding.ts'
 export { ConnectionSet } from './connection-set.ts'
-export { type DedicatedOptions, openDedicated } from './dedicated.ts'
+export { type DedicatedOptions, DedicatedPorts } from './dedicated.ts'
 export type { SetSettings } from './settings.ts'
