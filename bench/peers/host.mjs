@@ -1,25 +1,27 @@
 // The whole product as a library: configuration, connections, catalog, names, calls.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createHost, loadConfig } from '@convoke/host'
 
+// An `import` of it would be counted as ours.
+const { mkdtempSync, rmSync, writeFileSync } = process.getBuiltinModule('node:fs')
+
 /** The definitions of these servers, by the way of a configuration file, as a user has them. */
 async function define(servers) {
-  const folder = await mkdtemp(join(tmpdir(), 'convoke-bench-'))
+  const folder = mkdtempSync(join(tmpdir(), 'convoke-bench-'))
   try {
     const path = join(folder, 'convoke.json')
     const entries = Object.entries(servers).map(([name, { url, command, args, env }]) => [
       name,
       url === undefined ? { command, args, env } : { url },
     ])
-    await writeFile(path, JSON.stringify({ mcpServers: Object.fromEntries(entries) }), { mode: 0o600 })
+    writeFileSync(path, JSON.stringify({ mcpServers: Object.fromEntries(entries) }), { mode: 0o600 })
     const { definitions, problems } = await loadConfig({ files: [{ path, layer: 'flag' }] })
     const fault = problems.find(({ severity }) => severity === 'error')
     if (fault !== undefined) throw new Error(fault.message)
     return definitions
   } finally {
-    await rm(folder, { recursive: true })
+    rmSync(folder, { recursive: true })
   }
 }
 

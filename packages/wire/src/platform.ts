@@ -2,6 +2,7 @@
 // value, so that a whole host can run on a simulated one.
 import type * as ChildProcess from 'node:child_process'
 import type * as Crypto from 'node:crypto'
+import type * as Fs from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { HttpClient } from './http-port.ts'
 import { type FilesPort, nodeFiles } from './platform-files.ts'
@@ -79,7 +80,8 @@ export const nodePlatform: Platform = {
     return timer
   },
   clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
-  randomBytes: (count) => (process.getBuiltinModule('node:crypto') as typeof Crypto).randomBytes(count),
+  randomBytes: (count) =>
+    kernelBytes(count) ?? (process.getBuiltinModule('node:crypto') as typeof Crypto).randomBytes(count),
   env: process.env,
   os: process.platform,
   pid: process.pid,
@@ -108,6 +110,24 @@ export const nodePlatform: Platform = {
     return () => process.off('exit', listener)
   },
   files: nodeFiles,
+}
+
+/** Where the kernel's source is a file it is read from there: `node:crypto` takes 15 ms to load, and a host needs little else of it. */
+function kernelBytes(count: number): Buffer | undefined {
+  if (isWindows) return undefined
+  const fs = process.getBuiltinModule('node:fs') as typeof Fs
+  let file: number | undefined
+  try {
+    file = fs.openSync('/dev/urandom', 'r')
+    const bytes = Buffer.alloc(count)
+    return fs.fstatSync(file).isCharacterDevice() && fs.readSync(file, bytes, 0, count, null) === count
+      ? bytes
+      : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (file !== undefined) fs.closeSync(file)
+  }
 }
 
 /** Windows has no groups and no way to ask a console program to end: the first signal does nothing, the last ends the whole tree. */

@@ -29,6 +29,7 @@ const CHARS_MAX = 1024 * 1024
 const DEPTH_MAX = 100
 const FIELDS_MAX = 20
 const PATH_CHARS_MAX = 200
+const NONE: readonly CleanedField[] = []
 const SHORT_CHARS_MAX = 64
 
 /** Anything but printable ASCII, tab and line feed: what needs a closer look. */
@@ -45,7 +46,7 @@ export function cleanJson<Value>(value: Value, limits: CleanLimits = {}): Cleane
   look(value, 0, scan)
   if (scan.charsLeft < 0) throw new RangeError(`more than ${charsMax} characters of text`)
   const chars = charsMax - scan.charsLeft
-  if (scan.isPlain) return { value, fields: [], chars }
+  if (scan.isPlain) return { value, fields: NONE, chars }
   const walker = new Walker()
   return { value: walker.clean(value) as Value, fields: walker.fields, chars }
 }

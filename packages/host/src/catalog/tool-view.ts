@@ -41,8 +41,8 @@ export function toolIdentity(server: string, rawName: string): NameIdentity {
 
 class View implements ToolView {
   readonly tools: readonly CatalogTool[]
-  readonly byName: ReadonlyMap<string, CatalogTool>
   readonly #snapshots: readonly ToolSnapshot[]
+  #byName: Map<string, CatalogTool> | undefined
   #byServer: Map<string, Map<string, CatalogTool>> | undefined
   #namespaced: Map<CatalogTool, NamespacedName> | undefined
   #revision: string | undefined
@@ -50,7 +50,11 @@ class View implements ToolView {
   constructor(snapshots: readonly ToolSnapshot[], tools: readonly CatalogTool[]) {
     this.#snapshots = snapshots
     this.tools = tools
-    this.byName = new Map(tools.map((tool) => [tool.name, tool]))
+  }
+
+  get byName(): ReadonlyMap<string, CatalogTool> {
+    this.#byName ??= new Map(this.tools.map((tool) => [tool.name, tool]))
+    return this.#byName
   }
 
   get notes(): readonly CatalogNote[] {

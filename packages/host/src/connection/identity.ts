@@ -32,8 +32,24 @@ export function connectionIdentity(
       ? transport.envVars
       : [...Object.values(transport.envHeaders), transport.bearerTokenEnvVar ?? '']
   const values = [...new Set(variables)].sort().map((name) => [name, env[name] ?? null])
-  return {
-    configKey: digestHex(canonicalJson({ transport, environment, auth, messageBytesMax, values }), 64),
-    credentials: null,
+  return new LazyIdentity(canonicalJson({ transport, environment, auth, messageBytesMax, values }))
+}
+
+/** Most hosts are never given a second configuration: the digest is made when it is first compared. */
+class LazyIdentity implements ConnectionIdentity {
+  readonly credentials = null
+  #text: string
+  #configKey: string | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  get configKey(): string {
+    if (this.#configKey === undefined) {
+      this.#configKey = digestHex(this.#text, 64)
+      this.#text = ''
+    }
+    return this.#configKey
   }
 }

@@ -1,7 +1,7 @@
 // What is known from earlier starts of the same server: the era it speaks, and that its launch works. Remembered in memory and, with a
 // cache directory, in one small file per server.
 import { type EraVerdict, LEGACY_VERSIONS, MODERN_VERSION, type Platform } from '@convoke/wire'
-import { BoundedMap, canonicalJson, digestHex, isObject } from '../base/index.ts'
+import { BoundedMap, canonicalJson, fingerprint, isObject } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 
 const ENTRIES_MAX = 1_024
@@ -109,7 +109,7 @@ function verdictIn(value: unknown): EraVerdict | undefined {
 
 /**
  * Equal for launches that start the same thing. Values of variables and headers are left out: they do not change what a server speaks,
- * and a digest of them would be something to guess at.
+ * and a digest of them would be something to guess at. Two launches of one key cost no more than a question for the era.
  */
 export function launchKey({ transport }: ServerDefinition): string {
   const what =
@@ -123,5 +123,5 @@ export function launchKey({ transport }: ServerDefinition): string {
           transport.envVars,
         ]
       : ['http', transport.url, transport.transport ?? 'auto']
-  return digestHex(canonicalJson(what), 40)
+  return fingerprint(canonicalJson(what))
 }
