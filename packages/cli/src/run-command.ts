@@ -91,11 +91,17 @@ function asCommandError(error: unknown): CommandError {
   return new CommandError(EXIT.failed, 'INTERNAL', `This is a fault of convoke itself: ${message}`)
 }
 
-/** The first signal ends the command in order, the second one at once. */
+/** Ctrl-C comes twice where a parent process hands it on as well; that is one wish, in milliseconds. */
+const SAME_WISH_MS = 300
+
+/** The first signal ends the command in order, a later one at once. */
 function listenForEnd(ending: AbortController): () => void {
+  let firstAtMs = 0
   const onSignal = (): void => {
-    if (ending.signal.aborted) process.exit(EXIT.cancelled)
-    ending.abort(CANCELLED)
+    if (!ending.signal.aborted) {
+      firstAtMs = performance.now()
+      ending.abort(CANCELLED)
+    } else if (performance.now() - firstAtMs > SAME_WISH_MS) process.exit(EXIT.cancelled)
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, onSignal)

@@ -4,6 +4,7 @@ import { verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EXIT } from '../src/index.ts'
 import { BIN, Home } from './command.ts'
+import { openSession } from './mcp-client.ts'
 import { scripted } from './servers.ts'
 
 let home: Home
@@ -45,12 +46,24 @@ verifies('command.024', async () => {
   await home.whenQuiet()
 })
 
-test('ends at once on a second signal and leaves nothing either', async () => {
-  const call = home.start(['call', 's/silent'])
-  await whenCalled(home)
-  call.child.kill('SIGINT')
-  call.child.kill('SIGINT')
-  expect((await call.ended).code).toBe(EXIT.cancelled)
+test('takes a doubled Ctrl-C for one, ends at once on a later one, and leaves nothing either', async () => {
+  await home.configure({ s: scripted() })
+  const served = home.start(['serve', '--http', '127.0.0.1:0'])
+  const [url] = await served.seen(/http:\/\/[\d.]+:\d+\/mcp/)
+  const session = await openSession(url)
+  const call = session.request('tools/call', { name: 's__silent', arguments: {} }).catch(() => undefined)
+  const seen = await session.request('tools/call', { name: 's__seen', arguments: {} })
+  expect(JSON.stringify(seen.message)).toContain('silent')
+  const startedAtMs = performance.now()
+  served.child.kill('SIGINT')
+  served.child.kill('SIGINT')
+  await served.seen(/Ending; waiting for one call in flight/)
+  const again = setInterval(() => served.child.kill('SIGINT'), 50)
+  const { code } = await served.ended
+  clearInterval(again)
+  expect(code).toBe(EXIT.cancelled)
+  expect(performance.now() - startedAtMs).toBeLessThan(8_000)
+  await call
   await home.whenQuiet()
 })
 
