@@ -23,14 +23,15 @@ export function toolView(snapshots: readonly ToolSnapshot[], nameCharsMax: numbe
   const ordered = [...snapshots].sort((a, b) => compare(a.server, b.server))
   const identities = ordered.flatMap(({ server, tools }) => tools.map(({ rawName }) => toolIdentity(server, rawName)))
   const names = assignNames(identities, { ...FLAT_STYLE, charsMax: nameCharsMax })
-  const tools: CatalogTool[] = []
-  for (const snapshot of ordered)
-    for (const listed of snapshot.tools) {
-      const name = names[tools.length]
-      tools.push(catalogTool(snapshot.server, listed, name === undefined ? listed.rawName : flatName(name)))
-    }
-  // Servers are in order already, and their names begin with the server's: this only orders the tools within each.
-  tools.sort((a, b) => compare(a.server, b.server) || compare(a.name, b.name))
+  let count = 0
+  const tools = ordered.flatMap(({ server, tools: all }) => {
+    const own = all.map((listed) => {
+      const name = names[count++]
+      return catalogTool(server, listed, name === undefined ? listed.rawName : flatName(name))
+    })
+    // Names differ.
+    return own.sort((a, b) => (a.name < b.name ? -1 : 1))
+  })
   return new View(ordered, tools)
 }
 
