@@ -12,9 +12,16 @@ const METHOD_OF: Readonly<Record<keyof ViewChange, string>> = {
 export class Audience {
   readonly #clients = new Set<Client>()
   readonly #listeners = new Set<Listener>()
+  #seenCount = 0
 
   add(client: Client): void {
     this.#clients.add(client)
+    this.#seenCount++
+  }
+
+  /** A client that is none of the sessions has asked something. */
+  sawStranger(): void {
+    this.#seenCount = Number.POSITIVE_INFINITY
   }
 
   /** Until it is closed. */
@@ -32,9 +39,9 @@ export class Audience {
     return this.#clients.size + this.#listeners.size
   }
 
-  /** The only session there is; undefined: none or several. */
+  /** The only client there ever was: whatever a server tells can concern nobody else. */
   get onlyClient(): Client | undefined {
-    return this.#clients.size === 1 ? [...this.#clients][0] : undefined
+    return this.#seenCount === 1 ? [...this.#clients][0] : undefined
   }
 
   /** Tells everybody which lists have changed. */

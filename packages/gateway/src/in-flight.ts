@@ -3,6 +3,7 @@ import type { Client, Exchange } from '@convoke/wire/server'
 
 export class InFlight {
   readonly #byServer = new Map<string, Set<Exchange>>()
+  #elsewhere = 0
 
   enter(server: string, exchange: Exchange): void {
     const exchanges = this.#byServer.get(server)
@@ -14,6 +15,15 @@ export class InFlight {
     this.#byServer.get(server)?.delete(exchange)
   }
 
+  /** A request of which it is not known at which server it is. */
+  enterSomewhere(): void {
+    this.#elsewhere++
+  }
+
+  leaveSomewhere(): void {
+    this.#elsewhere--
+  }
+
   /** Whom the requests at a server belong to: the one request, the one session, nobody, or several. */
   at(
     server: string,
@@ -21,6 +31,7 @@ export class InFlight {
     | { readonly kind: 'none' | 'several' }
     | { readonly kind: 'one'; readonly exchange: Exchange }
     | { readonly kind: 'client'; readonly client: Client } {
+    if (this.#elsewhere > 0) return { kind: 'several' }
     const exchanges = this.#byServer.get(server)
     if (exchanges === undefined || exchanges.size === 0) return { kind: 'none' }
     const [first, ...others] = exchanges

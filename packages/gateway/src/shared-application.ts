@@ -168,6 +168,7 @@ export class SharedApplication implements Application, AsyncDisposable {
   }
 
   request(exchange: Exchange): Reply | Promise<Reply> {
+    if (exchange.client.era === 'modern') this.#audience.sawStranger()
     switch (exchange.method) {
       case 'tools/call':
         return this.#callTool(exchange)
@@ -311,6 +312,7 @@ export class SharedApplication implements Application, AsyncDisposable {
     const { _meta: meta, requestState } = exchange.params
     if (requestState !== undefined && exchange.client.era === 'modern') return unknownState()
     view.enter()
+    this.#inFlight.enterSomewhere()
     try {
       const own = isObject(meta) ? { ...upstreamMeta(meta), ...serverKey(meta) } : {}
       const signal = signalOf(exchange)
@@ -324,6 +326,7 @@ export class SharedApplication implements Application, AsyncDisposable {
     } catch (error) {
       return { kind: 'error', error: clientError(error, exchange.client.era) }
     } finally {
+      this.#inFlight.leaveSomewhere()
       view.leave()
     }
   }

@@ -115,6 +115,12 @@ const TOOLS: Record<string, Tool> = {
       )
     return text(JSON.stringify(answers))
   },
+  askAfterProgress: async (exchange) => {
+    exchange.progress({ progress: 1 })
+    const answer = await exchange.ask('roots/list', {})
+    exchange.progress({ progress: 2 })
+    return text(JSON.stringify(answer))
+  },
   askBoth: async (exchange) => {
     const answers = await Promise.all([
       exchange.ask('elicitation/create', { message: 'who?', requestedSchema: { type: 'object', properties: {} } }),

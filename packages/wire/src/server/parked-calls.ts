@@ -1,7 +1,9 @@
 // Calls whose client was sent away with a question. Each waits under an unguessable handle, once, for the same client with the same request, for a limited time.
 import type { JsonObject } from '../protocol.ts'
 import type { Exchange, Outlet, Parking } from './exchange.ts'
+import { rpcFailure } from './failures.ts'
 import type { EndpointLimits } from './limits.ts'
+import { INTERNAL_ERROR } from './rules.ts'
 import { requestDigest, type StateSealer } from './state-sealer.ts'
 
 interface Parked {
@@ -48,8 +50,11 @@ export class ParkedCalls implements Parking {
     this.#calls.set(handle, { exchange, expiresAtMs: this.#clock.now() + this.#limits.askTimeoutMs })
   }
 
+  /** @throws {WireError} for a payload that would not be taken back. */
   seal(exchange: Exchange, payload: JsonObject): string {
-    return RELAYED + this.#sealer.seal(payload, bindingOf(RELAYED, exchange), this.#limits.askTimeoutMs)
+    const state = RELAYED + this.#sealer.seal(payload, bindingOf(RELAYED, exchange), this.#limits.askTimeoutMs)
+    if (state.length <= this.#limits.requestStateBytesMax) return state
+    throw rpcFailure(INTERNAL_ERROR, `The requestState has more than ${this.#limits.requestStateBytesMax} bytes`)
   }
 
   open(exchange: Exchange, state: string): JsonObject | undefined {
