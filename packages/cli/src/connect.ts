@@ -16,6 +16,9 @@ import { reasonText } from './server-lines.ts'
 import { VERSION } from './version.ts'
 import { showWaiting } from './waiting-line.ts'
 
+/** Somebody waits for the end of the command, and many servers never notice the end of their input; in milliseconds. */
+const CLOSE_GRACE_MS = 250
+
 /** How {@link openHost} starts. */
 export interface OpenHostOptions {
   /** The servers to start; all when it is absent. */
@@ -37,6 +40,7 @@ export async function openHost(
     cacheDirectory,
     start: options.servers ?? 'all',
     ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
+    closeGraceMs: CLOSE_GRACE_MS,
     signal: context.signal,
   })
 }

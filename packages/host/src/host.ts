@@ -31,6 +31,11 @@ export interface HostOptions {
   /** When queued messages are written: at the end of a tick, or of a turn of the event loop (for gateways). Default `tick`. */
   readonly writeBurst?: 'tick' | 'turn'
   readonly handlers?: HostHandlers
+  /**
+   * How long a server's process may take to end by itself once its input has ended, in milliseconds; then SIGTERM to its group, and 2 s later SIGKILL.
+   * Default 2,000. Many servers never notice the end of their input: a program that ends after a moment does better with less.
+   */
+  readonly closeGraceMs?: number
   /** Which servers are started at once; the others when they are named to `whenSettled`, `reconnect` or `openDedicated`. Default `all`. */
   readonly start?: 'all' | readonly string[]
   /** Longest flat name, in characters, 24 to 128. Default 48. */
@@ -204,7 +209,7 @@ function checkOptions({ definitions, start, nameCharsMax }: HostOptions): void {
 
 function protocolSettings(options: HostOptions): ProtocolSettings {
   const platform = options.platform ?? nodePlatform
-  const { stateDirectory, cacheDirectory, clientInfo, http, writeBurst, handlers } = options
+  const { stateDirectory, cacheDirectory, clientInfo, http, writeBurst, handlers, closeGraceMs } = options
   return {
     platform,
     clientInfo: clientInfo ?? { name: 'convoke', version: VERSION },
@@ -212,6 +217,7 @@ function protocolSettings(options: HostOptions): ProtocolSettings {
     http: http ?? 'node',
     writeBurst: writeBurst ?? 'tick',
     leaseDirectory: stateDirectory === undefined ? undefined : `${stateDirectory}/leases`,
+    closeGraceMs,
     memory: new LaunchMemory(platform, cacheDirectory),
   }
 }

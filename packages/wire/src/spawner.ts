@@ -22,6 +22,8 @@ export interface ProcessSpec {
   cwd?: string
   /** Where to note the process for `reapLeftovers`. Default: nowhere. */
   leaseDirectory?: string
+  /** How long it may take to end by itself once its input has ended, before SIGTERM, in milliseconds. Default 2,000. */
+  closeGraceMs?: number
 }
 
 /** How a process ended. */
@@ -57,7 +59,7 @@ export async function spawnProcess(platform: Platform, spec: ProcessSpec): Promi
     throw await spawnFailure(platform, spec, cause)
   }
   lease.started(child.pid)
-  return new SpawnedProcess(platform, child, lease)
+  return new SpawnedProcess(platform, child, { lease, closeGraceMs: spec.closeGraceMs ?? STEP_MS })
 }
 
 function spawnSpecOf(platform: Platform, spec: ProcessSpec, lease: string): SpawnSpec {
@@ -82,6 +84,7 @@ export class SpawnedProcess {
   readonly #platform: Platform
   readonly #child: ChildProcessPort
   readonly #lease: Lease
+  readonly #graceMs: number
   readonly #exited: Promise<void>
   #hasExited = false
   #outputCame = false
@@ -93,9 +96,14 @@ export class SpawnedProcess {
   readonly #strays = new Map<number, ProcessFacts>()
   #closing: Promise<void> | undefined
 
-  constructor(platform: Platform, child: ChildProcessPort, lease: Lease) {
+  constructor(
+    platform: Platform,
+    child: ChildProcessPort,
+    { lease, closeGraceMs }: { lease: Lease; closeGraceMs: number },
+  ) {
     this.#platform = platform
     this.#lease = lease
+    this.#graceMs = closeGraceMs
     this.#child = child
     this.pid = child.pid as number
     this.stdin = child.stdin
@@ -140,7 +148,7 @@ export class SpawnedProcess {
   }
 
   /**
-   * End of input, 2 s, SIGTERM to the group, 2 s, SIGKILL to the group. `tell` leaves out the first step. Resolves when nothing of it runs; idempotent.
+   * End of input, `closeGraceMs` (2 s), SIGTERM to the group, 2 s, SIGKILL to the group. `tell` leaves out the first step. Resolves when nothing of it runs; idempotent.
    */
   close(first: 'ask' | 'tell' = 'ask'): Promise<void> {
     this.#closing ??= this.#close(first)
@@ -151,7 +159,7 @@ export class SpawnedProcess {
     this.stdin.end()
     if (first === 'ask') {
       this.#askedAtMs = this.#platform.now()
-      await this.#exitsWithin(STEP_MS)
+      await this.#exitsWithin(this.#graceMs)
     }
     if (!this.#hasExited) {
       this.#tell()
@@ -208,7 +216,7 @@ export class SpawnedProcess {
       this.#carriers().length === 0 &&
       ![...this.#strays.values()].some((stray) => stillRuns(platform, stray))
     const goneBy = (atMs: number): Promise<boolean> => becomesTrue(platform, atMs - platform.now(), isGone)
-    if (!(await goneBy(this.#askedAtMs + STEP_MS))) {
+    if (!(await goneBy(this.#askedAtMs + this.#graceMs))) {
       if (this.#toldAtMs === undefined) this.#tell()
       if (!(await goneBy((this.#toldAtMs ?? platform.now()) + STEP_MS))) {
         this.kill()

@@ -13,6 +13,8 @@ export interface StdioTarget {
   cwd?: string
   /** Where to note the process, so that `reapLeftovers` can end it if this host dies. Default: nowhere. */
   leaseDirectory?: string
+  /** How long the server may take to end by itself once its input has ended, before SIGTERM, in milliseconds. Default 2,000. */
+  closeGraceMs?: number
 }
 
 /** A server reached over HTTP. */

@@ -60,6 +60,22 @@ verifies('wire.060', async () => {
   expect(await stubborn.closed).toEqual({ cause: 'local', message: 'The session was closed' })
 })
 
+verifies('wire.070', async () => {
+  // Ends at SIGTERM, and never at the end of its input.
+  const deaf = 'setInterval(() => {}, 1000); console.log("up")'
+  const secondsToClose = async (closeGraceMs?: number): Promise<number> => {
+    const grace = closeGraceMs === undefined ? {} : { closeGraceMs }
+    const child = await spawnProcess(nodePlatform, { command: process.execPath, args: ['-e', deaf], ...grace })
+    await new Promise<void>((resolve) => child.onOutput(() => resolve()))
+    const closedAtMs = performance.now()
+    await child.close()
+    expect(isAlive(child.pid)).toBe(false)
+    return (performance.now() - closedAtMs) / 1_000
+  }
+  expect(await secondsToClose(100)).toBeLessThan(1.9)
+  expect(await secondsToClose()).toBeGreaterThanOrEqual(1.99)
+})
+
 test('behind a wrapper the server itself is ended too', async () => {
   const { command, args = [] } = linesServer({ stubborn: [] })
   const quoted = [command, ...args].map((one) => `'${one}'`).join(' ')

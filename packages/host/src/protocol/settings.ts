@@ -12,6 +12,8 @@ export interface ProtocolSettings {
   readonly writeBurst: WriteBurst
   /** Where started processes are noted; undefined: nowhere. */
   readonly leaseDirectory: string | undefined
+  /** How long a process may take to end by itself, in milliseconds; undefined: what the wire thinks right. */
+  readonly closeGraceMs: number | undefined
   readonly memory: LaunchMemory
 }
 

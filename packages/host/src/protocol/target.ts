@@ -30,7 +30,10 @@ export function resolveTarget(
     : httpTarget(definition, transport, { settings, authorization })
 }
 
-function stdioTarget(transport: StdioTransport, { platform, leaseDirectory }: ProtocolSettings): ResolvedTarget {
+function stdioTarget(
+  transport: StdioTransport,
+  { platform, leaseDirectory, closeGraceMs }: ProtocolSettings,
+): ResolvedTarget {
   const { command, args, env, envVars, cwd } = transport
   const inherited = envVars.map((name) => [name, platform.env[name] ?? ''] as const)
   return {
@@ -42,6 +45,7 @@ function stdioTarget(transport: StdioTransport, { platform, leaseDirectory }: Pr
       inheritEnv: envVars,
       ...(cwd === undefined ? {} : { cwd }),
       ...(leaseDirectory === undefined ? {} : { leaseDirectory }),
+      ...(closeGraceMs === undefined ? {} : { closeGraceMs }),
     },
     secrets: secretsIn([...Object.entries(env), ...inherited]),
     credentials: 'none',

@@ -278,6 +278,11 @@ export const wire: readonly Requirement[] = [
     milestone: 1,
     source: 'A09',
   },
+  {
+    id: 'wire.070',
+    text: 'How long a process may take to end by itself before SIGTERM can be set; it is 2 s otherwise',
+    milestone: 1,
+  },
   // The package.
   {
     id: 'wire.080',
