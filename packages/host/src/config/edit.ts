@@ -6,9 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HostError, type JsonObject } from '../base/index.ts'
 import { parseDocument, propertiesOf } from './document.ts'
 import { withoutServer, withServer } from './edit-text.ts'
-import type { AddServerOptions } from './editing.ts'
 import { codeOf, readConfigFile } from './read-file.ts'
 import { serverNameFault } from './server-names.ts'
+
+/** How an entry that is already there is treated. */
+export interface AddServerOptions {
+  /** Replace an entry of the same name. Default `false`: it is an error. */
+  readonly replace?: boolean
+}
 
 /** How often an edit starts again because the file changed under it. */
 const ATTEMPTS_MAX = 10

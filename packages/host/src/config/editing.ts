@@ -1,11 +1,8 @@
 // The door to changes of configuration files. What is behind it is loaded when it is first used: hosts only read.
 import type { JsonObject } from '../base/index.ts'
+import type { AddServerOptions } from './edit.ts'
 
-/** How an entry that is already there is treated. */
-export interface AddServerOptions {
-  /** Replace an entry of the same name. Default `false`: it is an error. */
-  readonly replace?: boolean
-}
+export type { AddServerOptions }
 
 /**
  * Writes `entry` under `name`. A missing file is made (mode 0600, its folder 0700). The change is atomic: a reader sees the old
