@@ -113,10 +113,10 @@ function addGlobalOptions(program: Command): void {
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-function milliseconds(option: string, text: string): number {
+function milliseconds(option: string, text: string, min = 0): number {
   const value = Number(text)
-  if (/^\d+$/.test(text) && value <= WAIT_MS_MAX) return value
-  throw usageError(`${option} takes a whole number of milliseconds from 0 to ${WAIT_MS_MAX}.`)
+  if (/^\d+$/.test(text) && value >= min && value <= WAIT_MS_MAX) return value
+  throw usageError(`${option} takes a whole number of milliseconds from ${min} to ${WAIT_MS_MAX}.`)
 }
 
 type RunCommand = (command: Command, action: Run) => Promise<void>
@@ -153,7 +153,7 @@ function addCall(program: Command, run: RunCommand): void {
     .option('--answers <json>', 'answers, as a JSON object, to a form the server may show')
     .addOption(
       new Option('--timeout <ms>', 'longest call, in milliseconds').argParser((text) =>
-        milliseconds('--timeout', text),
+        milliseconds('--timeout', text, 1),
       ),
     )
     .addHelpText('after', CALL_HELP)

@@ -121,6 +121,7 @@ verifies('command.004', async () => {
     [['tools', '--wait', '1.5'], /--wait takes a whole number of milliseconds/],
     [['tools', '--wait', '99999999999'], /--wait takes a whole number of milliseconds/],
     [['call', 'a/b', '--timeout', ''], /--timeout takes a whole number of milliseconds/],
+    [['call', 'a/b', '--timeout', '0'], /--timeout takes a whole number of milliseconds from 1/],
   ]
   for (const [words, message] of unparsed) {
     const { code, out, err } = await inProcess(words)
