@@ -171,7 +171,7 @@ for (const client of CLIENTS)
           [
             'brackets without end',
             (socket) => socket.write(`${json200}content-length: 500000\r\n\r\n${'['.repeat(500_000)}`),
-            'too-large',
+            'malformed',
           ],
           ['an answer to somebody else', (socket) => socket.write(whole(answer(4_711))), 'malformed'],
           ['a number', (socket) => socket.write(whole(7)), 'malformed'],
