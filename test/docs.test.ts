@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allSnippets, type Snippet } from './snippets.ts'
 
@@ -68,17 +69,21 @@ async function writeProgram({ text, place }: Snippet): Promise<string> {
 }
 
 describe('documentation', () => {
-  test('every TypeScript example compiles', async () => {
-    for (const one of programs) await writeProgram(one)
-    const options = {
-      extends: join(root, 'tsconfig.check.json'),
-      compilerOptions: { types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
-      include: ['*.ts'],
-    }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(options))
-    expect(programs.length).toBeGreaterThan(0)
-    expect(await run('tsc', ['-p', folder])).toEqual({ code: 0, output: '' })
-  }, 120_000)
+  verifies(
+    'house.051',
+    async () => {
+      for (const one of programs) await writeProgram(one)
+      const options = {
+        extends: join(root, 'tsconfig.check.json'),
+        compilerOptions: { types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+        include: ['*.ts'],
+      }
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(options))
+      expect(programs.length).toBeGreaterThan(0)
+      expect(await run('tsc', ['-p', folder])).toEqual({ code: 0, output: '' })
+    },
+    120_000,
+  )
 
   test.each(programs.filter(({ note }) => !note.includes('no-run')))(
     'the example at $place runs',

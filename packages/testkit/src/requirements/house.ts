@@ -26,4 +26,6 @@ export const house: readonly Requirement[] = [
     text: 'A real client counts as passed only if it was shown every tool and its echo came back',
     milestone: 1,
   },
+  { id: 'house.050', text: 'Every error code has one row in docs/errors.md, and no row is a ghost', milestone: 1 },
+  { id: 'house.051', text: 'Every TypeScript example of the documentation compiles', milestone: 1 },
 ]
