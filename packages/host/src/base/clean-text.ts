@@ -2,14 +2,17 @@
 // characters. What scripts really need (joiners in emoji, Indic and Arabic text, direction marks beside right-to-left letters, variation
 // selectors) stays; the rules are by the neighbours of a character, so that text in any language comes through unchanged.
 
-/** Controls except tab and line feed, everything "default ignorable", line separators, annotation anchors, lone surrogates. */
-const SUSPICIOUS = /(?![\t\n])\p{Cc}|[\u2028\u2029\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}|\p{Cs}/u
-const SUSPICIOUS_ALL = new RegExp(SUSPICIOUS, 'gu')
+/** What most texts are made of. The classes below are large tables, built when a text first has something else in it. */
+const ORDINARY = /^[\t\n\x20-\x7e]*$/
 
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
-const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}/u
+/** Controls except tab and line feed, everything "default ignorable", line separators, annotation anchors, lone surrogates. */
+const suspicious = (): RegExp => /(?![\t\n])\p{Cc}|[\u2028\u2029\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}|\p{Cs}/u
+const everySuspicious = (): RegExp => new RegExp(suspicious(), 'gu')
+
+const rightToLeft = (): RegExp => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+const emoji = (): RegExp => /\p{Extended_Pictographic}|\p{Emoji_Modifier}/u
 /** Scripts that are written with ZWJ and ZWNJ. */
-const JOINING =
+const joining = (): RegExp =>
   /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mandaic}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Script=Javanese}\p{Script=Balinese}\p{Script=Hebrew}]|\p{Mark}/u
 /** What follows the black flag in the three flags that are written with tag characters: England, Scotland, Wales. */
 const TAG_FLAGS =
@@ -25,17 +28,17 @@ export interface CleanedText {
 
 /** Is there anything that {@link cleanText} might take out? One pass, no allocation. */
 export function needsCleaning(text: string): boolean {
-  return SUSPICIOUS.test(text)
+  return !ORDINARY.test(text) && suspicious().test(text)
 }
 
 /** `text` without what cannot be seen. CR LF and a lone CR become LF. Cleaning what is clean changes nothing. */
 export function cleanText(text: string): CleanedText {
-  if (!SUSPICIOUS.test(text)) return { text, removed: [] }
+  if (!needsCleaning(text)) return { text, removed: [] }
   const whole = text.replace(/\r\n?/g, '\n')
   const removed = new Set<string>()
   let clean = ''
   let done = 0
-  for (const { 0: found, index } of whole.matchAll(SUSPICIOUS_ALL)) {
+  for (const { 0: found, index } of whole.matchAll(everySuspicious())) {
     if (index < done) continue // inside a flag that was taken whole
     clean += whole.slice(done, index)
     const kept = keptPart(found, { text: whole, index, before: lastCharacter(clean) })
@@ -72,8 +75,8 @@ interface Neighbours {
 const NEEDED: readonly (readonly [number, number, (around: Neighbours) => boolean])[] = [
   [0x200d, 0x200d, ({ before, after }) => (joinsEmoji(before) || isJoining(before)) && isVisible(after)],
   [0x200c, 0x200c, ({ before, after }) => isJoining(before) && isVisible(after)],
-  [0x200e, 0x200f, ({ before, text }) => RIGHT_TO_LEFT.test(text) && !isDefaultIgnorable(before)],
-  [0x061c, 0x061c, ({ before, text }) => RIGHT_TO_LEFT.test(text) && !isDefaultIgnorable(before)],
+  [0x200e, 0x200f, ({ before, text }) => rightToLeft().test(text) && !isDefaultIgnorable(before)],
+  [0x061c, 0x061c, ({ before, text }) => rightToLeft().test(text) && !isDefaultIgnorable(before)],
   [0xfe00, 0xfe0f, ({ before }) => isVisible(before)],
   [0xe0100, 0xe01ef, ({ before }) => /\p{Script=Han}/u.test(before)],
   [0x180b, 0x180f, ({ before }) => /\p{Script=Mongolian}/u.test(before)],
@@ -99,9 +102,9 @@ function codePointName(character: string): string {
 }
 
 const joinsEmoji = (character: string): boolean =>
-  EMOJI.test(character) || character === '\ufe0f' || character === '\ufe0e'
-const isJoining = (character: string): boolean => JOINING.test(character) && !isDefaultIgnorable(character)
-const isVisible = (character: string): boolean => /\S/u.test(character) && !SUSPICIOUS.test(character)
+  emoji().test(character) || character === '\ufe0f' || character === '\ufe0e'
+const isJoining = (character: string): boolean => joining().test(character) && !isDefaultIgnorable(character)
+const isVisible = (character: string): boolean => /\S/u.test(character) && !suspicious().test(character)
 const isDefaultIgnorable = (character: string): boolean => /^\p{Default_Ignorable_Code_Point}$/u.test(character)
 
 function lastCharacter(text: string): string {

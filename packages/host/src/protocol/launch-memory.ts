@@ -68,6 +68,7 @@ export class LaunchMemory {
     await files.writeAtomic(
       this.#path(folder, key),
       JSON.stringify({ version: 1, era: verdict.era, spoken: verdict.version }),
+      { durable: false }, // what a power cut takes is asked for again
     )
   }
 
