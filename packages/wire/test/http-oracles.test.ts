@@ -1,7 +1,7 @@
 // Servers that others wrote, over HTTP: SDK v1, SDK v2 in both eras, server-everything. And what they tell on their own.
 
 import { startEverythingHttp, startSdk1Http, startSdk2Http, verifies } from '@convoke/testkit'
-import type { SessionOptions } from '@convoke/wire'
+import type { Session, SessionOptions } from '@convoke/wire'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import { createFixture } from '../../testkit/conformance/fixture-factory.ts'
 import type { JsonObject } from '../src/protocol.ts'
 import {
   CLIENTS,
+  type Client,
   connect,
   event,
   failure,
@@ -40,81 +41,92 @@ const answering: Partial<SessionOptions> = {
   },
 }
 
+// Real servers take a moment to start: each is started once, and both clients visit it.
+
+verifies(
+  'wire.180',
+  async () => {
+    for (const sessions of ['stateful', 'stateless'] as const)
+      for (const answers of ['sse', 'json'] as const) {
+        await using server = await startSdk1Http({ sessions, answers })
+        for (const client of CLIENTS) await visitSdk1(server.url, client, answers === 'sse', sessions === 'stateful')
+      }
+  },
+  60_000,
+)
+
+async function visitSdk1(url: string, client: Client, streams: boolean, hasSessions: boolean): Promise<void> {
+  const steps: unknown[] = []
+  await using session = await connect(url, { client }, answering)
+  expect(session.verdict).toEqual({ era: 'legacy', version: '2025-11-25' })
+  expect((await session.list('tools')).items.map(({ name }) => name)).toEqual(['echo', 'add', 'ask', 'steps'])
+  expect(textOf(await session.callTool('echo', { text: 'größe' }))).toBe('größe')
+  expect((await session.callTool('add', { a: 1, b: 2 })).structuredContent).toEqual({ sum: 3 })
+  if (streams && hasSessions) expect(textOf(await session.callTool('ask'))).toContain('accept')
+  await session.callTool('steps', { count: 5 }, { onProgress: ({ progress }) => steps.push(progress) })
+  if (streams) expect(steps).toEqual([1, 2, 3, 4, 5])
+  expect((await session.request('resources/read', { uri: 'sdk1://one' }))['contents']).toHaveLength(1)
+}
+
+verifies(
+  'wire.181',
+  async () => {
+    const visits = [
+      [{ era: 'modern' }, 'auto', 'modern'],
+      [{ era: 'both' }, 'auto', 'modern'],
+      [{ era: 'both' }, 'legacy', 'legacy'],
+      [{ era: 'both', sessions: 'none' }, 'legacy', 'legacy'],
+    ] as const
+    for (const [options, era, expected] of visits) {
+      await using server = await startSdk2Http(options)
+      for (const client of CLIENTS) {
+        await using session = await connect(server.url, { client }, { ...answering, era })
+        expect(session.era).toBe(expected)
+        await visitSdk2(session)
+        if (!('sessions' in options) && expected === 'legacy')
+          expect(textOf(await session.callTool('test_sampling', { prompt: 'x' }))).toContain('sampled')
+      }
+    }
+  },
+  60_000,
+)
+
+async function visitSdk2(session: Session): Promise<void> {
+  expect((await session.list('tools')).items.length).toBeGreaterThan(5)
+  expect(textOf(await session.callTool('test_simple_text'))).toContain('simple text')
+  const steps: unknown[] = []
+  await session.callTool('test_tool_with_progress', {}, { onProgress: ({ progress }) => steps.push(progress) })
+  expect(steps).toEqual([0, 50, 100])
+  const unknown = await failure(session.request('no/such-method'))
+  expect(unknown).toMatchObject({ code: 'remote', details: { rpc: { code: -32601 } } })
+}
+
+test('server-everything', async () => {
+  await using server = await startEverythingHttp()
+  for (const client of CLIENTS) {
+    await using session = await connect(server.url, { client }, answering)
+    expect(session.era).toBe('legacy')
+    expect((await session.list('tools')).items.length).toBeGreaterThan(5)
+    expect(textOf(await session.callTool('echo', { message: 'größe' }))).toBe('Echo: größe')
+    const progress: unknown[] = []
+    const steps = { idleTimeoutMs: 5_000, onProgress: (one: JsonObject) => progress.push(one['progress']) }
+    await session.callTool('trigger-long-running-operation', { duration: 1, steps: 4 }, steps)
+    expect(progress).toEqual([1, 2, 3, 4])
+    expect(textOf(await session.callTool('trigger-sampling-request', { prompt: 'x', maxTokens: 10 }))).toContain(
+      'sampled',
+    )
+    const controller = new AbortController()
+    const call = failure(
+      session.callTool('trigger-long-running-operation', { duration: 30, steps: 1 }, { signal: controller.signal }),
+    )
+    setTimeout(() => controller.abort(), 100)
+    expect(await call).toMatchObject({ code: 'cancelled' })
+    expect(textOf(await session.callTool('echo', { message: 'on' }))).toBe('Echo: on')
+  }
+}, 60_000)
+
 for (const client of CLIENTS)
   describe(client, () => {
-    verifies(
-      'wire.180',
-      async () => {
-        for (const sessions of ['stateful', 'stateless'] as const)
-          for (const answers of ['sse', 'json'] as const) {
-            await using server = await startSdk1Http({ sessions, answers })
-            const steps: unknown[] = []
-            await using session = await connect(server.url, { client }, answering)
-            expect(session.verdict).toEqual({ era: 'legacy', version: '2025-11-25' })
-            expect((await session.list('tools')).items.map(({ name }) => name)).toEqual(['echo', 'add', 'ask', 'steps'])
-            expect(textOf(await session.callTool('echo', { text: 'größe' }))).toBe('größe')
-            expect((await session.callTool('add', { a: 1, b: 2 })).structuredContent).toEqual({ sum: 3 })
-            if (sessions === 'stateful' && answers === 'sse')
-              expect(textOf(await session.callTool('ask'))).toContain('accept')
-            await session.callTool('steps', { count: 5 }, { onProgress: ({ progress }) => steps.push(progress) })
-            if (answers === 'sse') expect(steps).toEqual([1, 2, 3, 4, 5])
-            expect((await session.request('resources/read', { uri: 'sdk1://one' }))['contents']).toHaveLength(1)
-          }
-      },
-      60_000,
-    )
-
-    verifies(
-      'wire.181',
-      async () => {
-        for (const [options, era, expected] of [
-          [{ era: 'modern' }, 'auto', 'modern'],
-          [{ era: 'both' }, 'auto', 'modern'],
-          [{ era: 'both' }, 'legacy', 'legacy'],
-          [{ era: 'both', sessions: 'none' }, 'legacy', 'legacy'],
-        ] as const) {
-          await using server = await startSdk2Http(options)
-          await using session = await connect(server.url, { client }, { ...answering, era })
-          expect(session.era).toBe(expected)
-          expect((await session.list('tools')).items.length).toBeGreaterThan(5)
-          expect(textOf(await session.callTool('test_simple_text'))).toContain('simple text')
-          const steps: unknown[] = []
-          await session.callTool('test_tool_with_progress', {}, { onProgress: ({ progress }) => steps.push(progress) })
-          expect(steps).toEqual([0, 50, 100])
-          if (!('sessions' in options) && expected === 'legacy')
-            expect(textOf(await session.callTool('test_sampling', { prompt: 'x' }))).toContain('sampled')
-          const unknown = await failure(session.request('no/such-method'))
-          expect(unknown).toMatchObject({ code: 'remote', details: { rpc: { code: -32601 } } })
-        }
-      },
-      60_000,
-    )
-
-    test('server-everything', async () => {
-      await using server = await startEverythingHttp()
-      await using session = await connect(server.url, { client }, answering)
-      expect(session.era).toBe('legacy')
-      expect((await session.list('tools')).items.length).toBeGreaterThan(5)
-      expect(textOf(await session.callTool('echo', { message: 'größe' }))).toBe('Echo: größe')
-      const progress: unknown[] = []
-      await session.callTool(
-        'trigger-long-running-operation',
-        { duration: 1, steps: 4 },
-        { idleTimeoutMs: 5_000, onProgress: (one) => progress.push(one['progress']) },
-      )
-      expect(progress).toEqual([1, 2, 3, 4])
-      expect(textOf(await session.callTool('trigger-sampling-request', { prompt: 'x', maxTokens: 10 }))).toContain(
-        'sampled',
-      )
-      const controller = new AbortController()
-      const call = failure(
-        session.callTool('trigger-long-running-operation', { duration: 30, steps: 1 }, { signal: controller.signal }),
-      )
-      setTimeout(() => controller.abort(), 100)
-      expect(await call).toMatchObject({ code: 'cancelled' })
-      expect(textOf(await session.callTool('echo', { message: 'on' }))).toBe('Echo: on')
-    })
-
     verifies('wire.182', async () => {
       const handler = createMcpHandler(createFixture().build, { legacy: 'reject', keepAliveMs: 50 })
       const serveModern = toNodeHandler(handler)
