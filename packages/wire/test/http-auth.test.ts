@@ -144,11 +144,11 @@ for (const client of CLIENTS)
       await using session = await connect(server.url, { client, authorization })
       valid = 1
       authorization.challenge = async () => {
-        await new Promise((resolve) => setTimeout(resolve, 250))
+        await new Promise((resolve) => setTimeout(resolve, 1_000))
         authorization.token++
         return true
       }
-      expect(textOf(await session.callTool('x', {}, { idleTimeoutMs: 150 }))).toBe('Bearer token-1')
+      expect(textOf(await session.callTool('x', {}, { idleTimeoutMs: 600 }))).toBe('Bearer token-1')
     })
 
     verifies('wire.162', async () => {

@@ -253,7 +253,7 @@ for (const client of CLIENTS)
             response.write(
               event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } }),
             )
-            await new Promise((resolve) => setTimeout(resolve, 60))
+            await new Promise((resolve) => setTimeout(resolve, 100))
           }
           if (message.params?.arguments?.['ends'] === true)
             response.end(event({ jsonrpc: '2.0', id: message.id, result: textResult('done') }))
@@ -263,11 +263,11 @@ for (const client of CLIENTS)
       const seen: JsonObject[] = []
       const result = await session.callTool(
         'x',
-        { steps: 6, ends: true },
-        { idleTimeoutMs: 250, onProgress: (one) => seen.push(one) },
+        { steps: 8, ends: true },
+        { idleTimeoutMs: 600, onProgress: (one) => seen.push(one) },
       )
       expect(textOf(result)).toBe('done')
-      expect(seen).toHaveLength(6)
+      expect(seen).toHaveLength(8)
       expect(await failure(session.callTool('x', { steps: 1 }, { idleTimeoutMs: 150 }))).toMatchObject({
         code: 'timed-out',
         details: { sent: true },
