@@ -1,5 +1,5 @@
 // What must be equal for one running connection to serve two configurations.
-import { canonicalJson, digestHex } from '../base/index.ts'
+import { canonicalJson, digestHex, type JsonObject } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 
 /** Compared, never shown: the values behind it are digested. */
@@ -32,23 +32,24 @@ export function connectionIdentity(
       ? transport.envVars
       : [...Object.values(transport.envHeaders), transport.bearerTokenEnvVar ?? '']
   const values = [...new Set(variables)].sort().map((name) => [name, env[name] ?? null])
-  return new LazyIdentity(canonicalJson({ transport, environment, auth, messageBytesMax, values }))
+  return new LazyIdentity({ transport, environment, auth, messageBytesMax, values })
 }
 
 /** Most hosts are never given a second configuration: the digest is made when it is first compared. */
 class LazyIdentity implements ConnectionIdentity {
   readonly credentials = null
-  #text: string
+  #content: JsonObject | undefined
   #configKey: string | undefined
 
-  constructor(text: string) {
-    this.#text = text
+  /** @param content What is digested; by reference, so that an identity nobody compares is small. */
+  constructor(content: JsonObject) {
+    this.#content = content
   }
 
   get configKey(): string {
     if (this.#configKey === undefined) {
-      this.#configKey = digestHex(this.#text, 64)
-      this.#text = ''
+      this.#configKey = digestHex(canonicalJson(this.#content), 64)
+      this.#content = undefined
     }
     return this.#configKey
   }
