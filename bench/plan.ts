@@ -137,7 +137,7 @@ export const WORKLOADS: readonly Workload[] = [
       plain('readyMs', 'ms'),
     ],
   },
-  library('W8 an idle connection (of 50)', 'idle', { servers: 50 }, [
+  library('W8 an idle connection (50 more after 50)', 'idle', { servers: 50 }, [
     { key: 'rssKb', unit: 'KB', target: absolute(35) },
     { key: 'heapKb', unit: 'KB', target: absolute(16) },
   ]),

@@ -128,10 +128,13 @@ async function big(peer, config, out) {
   await host.close()
 }
 
-/** W8: what one more idle connection costs. The first one loads what is loaded lazily. */
+/**
+ * W8: what one more idle connection costs. As many come before it: they load what is loaded lazily, and after them V8 has compiled what it will. Behind one
+ * connection only, the code that the others make hot would be counted as theirs (four times the truth).
+ */
 async function idle(peer, config, out) {
   const { servers } = await makeServers(config.servers, { flags: { tools: 5 } })
-  const first = await peer.open({ w0: stdioSpec('w0', { tools: 5 }) }, {})
+  const first = await peer.open((await makeServers(config.servers, { flags: { tools: 5 } })).servers, {})
   await first.listAll()
   await collect()
   const rss = rssMb()
