@@ -194,3 +194,25 @@ verifies('command.026', async () => {
     servers: [{ name: 'bad', reason: { message: expect.stringContaining('needs "command"') } }],
   })
 })
+
+test('secrets that stand in arguments and in addresses are hidden, references to variables are not', async () => {
+  await home.configure(
+    JSON.stringify({
+      mcpServers: {
+        flags: {
+          command: 'run',
+          args: ['--token', 'canary-1', '--api-key=canary-2', '--password', '${PW}', '--dir', 'kept'],
+        },
+        header: { command: 'npx', args: ['mcp-remote', 'https://h/x', '--header', 'Authorization: Bearer canary-3'] },
+        database: { command: 'pg', args: ['postgres://me:canary-4@db/x'] },
+        query: { url: 'https://h/mcp?api_key=canary-5&region=kept' },
+      },
+    }),
+  )
+  const outputs = [await home.run(['list']), await home.run(['list', '--json'])]
+  for (const name of ['flags', 'header', 'database', 'query']) outputs.push(await home.run(['get', name]))
+  const text = outputs.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  expect(text).not.toContain('canary')
+  expect(text).toContain('"args":["--token","<hidden>","--api-key=<hidden>","--password","${PW}","--dir","kept"]')
+  expect(text).toContain('?api_key=<hidden>&region=kept')
+})

@@ -14,6 +14,8 @@ export {
   type HostErrorDetails,
   type JsonObject,
   namesSecret,
+  secretsInArguments,
+  secretsInUrl,
 } from './base/index.ts'
 export type {
   Aggregate,

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { memoryAuthorization, nodePlatform, type Platform } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
+import { redactJson } from '../src/base/index.ts'
 import { parseHelperOutput } from '../src/protocol/headers-helper.ts'
 import { startRawHttp } from './raw-http.ts'
 import { callTool, hostOf, http, scripted, statusOf, textIn } from './support.ts'
@@ -280,4 +281,62 @@ test('secrets are kept out of what a server answers and logs', async () => {
   expect(refused).toMatchObject({ error: { message: 'Server "s": no access with [redacted]' } })
   expect(events.filter(({ kind }) => kind === 'server.log')).toMatchObject([{ data: { headers: '[redacted]' } }])
   expect(JSON.stringify([host.statuses, events, 'error' in refused && refused.error.details])).not.toContain('hunter2')
+})
+
+test('secrets are known by where they stand, and in the forms in which they come back', async () => {
+  const token = 'canary/literal+token'
+  const fromVariable = 'canary-of-a-variable'
+  const inQuery = 'canary-in-the-query'
+  await using server = await startRawHttp({
+    'tools/list': () => ({ result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }),
+    'tools/call': (_message, headers) => ({
+      error: {
+        code: -1,
+        message: [
+          token,
+          Buffer.from(token).toString('base64'),
+          encodeURIComponent(token),
+          headers['x-from'],
+          inQuery,
+        ].join(),
+      },
+    }),
+  })
+  const transport = { headers: { Authorization: `Bearer ${token}` }, envHeaders: { 'X-From': 'SOME_VARIABLE' } }
+  const { host } = await hostOf(
+    [http('s', `${server.url}?api_key=${inQuery}`, {}, transport)],
+    withEnv({ SOME_VARIABLE: fromVariable }),
+  )
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  expect(await callTool(binding, 's/t')).toMatchObject({
+    error: { message: 'Server "s": [redacted],[redacted],[redacted],[redacted],[redacted]' },
+  })
+})
+
+test('secrets in arguments and in addresses stay out of what a process says at its end', async () => {
+  const script = 'echo "$1 $2 $3 $4 $DATABASE_URL $PIN" >&2; exit 3'
+  const args = ['-c', script, 'sh', '--token', 'canary-argument', '--api-key=canary-joined', '--keyring=file-kept']
+  const { host } = await hostOf([
+    {
+      ...scripted('dies'),
+      transport: {
+        kind: 'stdio',
+        command: '/bin/sh',
+        args,
+        env: { DATABASE_URL: 'postgres://me:canary-password@db/x' },
+        envVars: [],
+      },
+    },
+  ])
+  await using _ = host
+  await host.whenSettled()
+  expect(statusOf(host, 'dies').stderrTail?.trim()).toBe(
+    '--token [redacted] --api-key=[redacted] --keyring=file-kept postgres://me:[redacted]@db/x',
+  )
+})
+
+test('a secret of digits where a number stands does not break what is shown', () => {
+  expect(redactJson({ at: 123456, text: 'pin 123456' }, ['123456'])).toEqual({ at: 123456, text: 'pin [redacted]' })
 })

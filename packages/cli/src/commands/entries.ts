@@ -11,6 +11,8 @@ import {
   namesSecret,
   removeServer,
   type ServerDefinition,
+  secretsInArguments,
+  secretsInUrl,
 } from '@convoke/host'
 import { readJsonObject } from '../call-arguments.ts'
 import { usageError } from '../command-error.ts'
@@ -231,7 +233,9 @@ function withoutSecrets(value: JsonObject): JsonObject {
       if (/^(bearer_?token|clientSecret)$/i.test(key)) return [key, HIDDEN]
       if (key === 'oauth' && isRecord(member) && 'clientSecret' in member)
         return [key, { ...member, clientSecret: HIDDEN }]
-      if (typeof member === 'string' && /url$/i.test(key)) return [key, withoutUserInfo(member)]
+      if (typeof member === 'string' && /url$/i.test(key))
+        return [key, withoutUserInfo(hidden(member, secretsInUrl(member)))]
+      if (key === 'args' && Array.isArray(member)) return [key, withoutArgumentSecrets(member)]
       return [key, member]
     }),
   )
@@ -239,6 +243,18 @@ function withoutSecrets(value: JsonObject): JsonObject {
 
 /** `Bearer ${TOKEN}` is a reference; a value with more letters of its own than a scheme is not. */
 const isReference = (text: string): boolean => /^([A-Za-z]{0,10} ?)?\$\{[^}]*\}$/.test(text) && !/:-./.test(text)
+
+/** `text` with each of `secrets` hidden; references to variables stay. */
+function hidden(text: string, secrets: readonly string[]): string {
+  return secrets
+    .filter((secret) => !isReference(secret))
+    .reduce((left, secret) => left.replaceAll(secret, HIDDEN), text)
+}
+
+function withoutArgumentSecrets(args: readonly unknown[]): unknown[] {
+  const secrets = secretsInArguments(args.map((arg) => (typeof arg === 'string' ? arg : '')))
+  return args.map((arg) => (typeof arg === 'string' ? hidden(arg, secrets) : arg))
+}
 
 const withoutUserInfo = (url: string): string => url.replace(/^([^/?#]*:\/\/)[^/?#]*@/, `$1${HIDDEN}@`)
 

@@ -8,7 +8,14 @@ export { HostError, type HostErrorCode, type HostErrorDetails } from './errors.t
 export { fingerprint } from './fingerprint.ts'
 export { isObject, type JsonObject } from './json.ts'
 export { Lane, untilAborted } from './lane.ts'
-export { namesSecret, redact, redactJson } from './redact.ts'
+export {
+  namesSecret,
+  redact,
+  redactJson,
+  secretsInArguments,
+  secretsInHeader,
+  secretsInUrl,
+} from './redact.ts'
 export { withoutReservedKeys, withoutReservedMeta } from './reserved-keys.ts'
 export { Scope } from './scope.ts'
 export { type Lease, Shared } from './shared.ts'

@@ -56,7 +56,8 @@ export function hostErrorOf(error: unknown, server: string, secrets: readonly st
     })
   const own = error.code === 'unauthorized' ? ownErrorIn(error) : undefined
   if (own !== undefined) return own
-  const words = redact(cleanLine(error.message, MESSAGE_CHARS_MAX), secrets)
+  // Before it is cut, or half of a secret stays; and after it is cleaned, which may join the parts of one.
+  const words = redact(cleanLine(redact(error.message, secrets), MESSAGE_CHARS_MAX), secrets)
   return new HostError(codeOf(error), `Server "${server}": ${words}`, {
     details: redactJson(detailsOf(error.details), secrets) as HostErrorDetails,
     cause: error,

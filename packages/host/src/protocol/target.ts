@@ -1,7 +1,7 @@
 // From a definition to what the wire needs: variables read, certificates loaded, helper prepared. Read anew at every start.
 
 import type { Authorization, HttpTarget, Platform, StdioTarget } from '@convoke/wire'
-import { HostError, namesSecret } from '../base/index.ts'
+import { HostError, namesSecret, secretsInArguments, secretsInHeader, secretsInUrl } from '../base/index.ts'
 import type { HttpTransport, ServerDefinition, StdioTransport } from '../config/index.ts'
 import { HeadersHelper } from './headers-helper.ts'
 import type { ProtocolSettings } from './settings.ts'
@@ -47,14 +47,24 @@ function stdioTarget(
       ...(leaseDirectory === undefined ? {} : { leaseDirectory }),
       ...(closeGraceMs === undefined ? {} : { closeGraceMs }),
     },
-    secrets: secretsIn([...Object.entries(env), ...inherited]),
+    secrets: [...secretsInVariables([...Object.entries(env), ...inherited]), ...secretsInArguments(args)],
     credentials: 'none',
   }
 }
 
-/** Values of variables and headers whose names say that they are secret. */
-function secretsIn(entries: readonly (readonly [string, string])[]): string[] {
-  return entries.filter(([name, value]) => value !== '' && namesSecret(name)).map(([, value]) => value)
+/** Values of variables whose names say that they are secret, and passwords in addresses such as DATABASE_URL. */
+function secretsInVariables(entries: readonly (readonly [string, string])[]): string[] {
+  return entries.flatMap(([name, value]) => (value !== '' && namesSecret(name) ? [value] : secretsInUrl(value)))
+}
+
+/** What stands in headers whose names say that it is secret, or in those that are filled from variables. */
+function secretsInHeaders(
+  headers: Readonly<Record<string, string>>,
+  envHeaders: Readonly<Record<string, string>>,
+): string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    value !== '' && (namesSecret(name) || Object.hasOwn(envHeaders, name)) ? secretsInHeader(value) : [],
+  )
 }
 
 async function httpTarget(
@@ -63,7 +73,7 @@ async function httpTarget(
   { settings, authorization }: { settings: ProtocolSettings; authorization: Authorization | undefined },
 ): Promise<ResolvedTarget> {
   const { platform, http } = settings
-  const { url, ca, headersHelper } = transport
+  const { url, ca, envHeaders, headersHelper } = transport
   const bearer = bearerOf(definition.name, transport, platform)
   const headers = headersOf(transport, platform, bearer)
   const isSignedIn = authorization !== undefined && !Object.keys(headers).some(isAuthorization)
@@ -80,7 +90,11 @@ async function httpTarget(
         ? {}
         : { headersProvider: new HeadersHelper({ server: definition.name, platform, ...headersHelper }) }),
     },
-    secrets: [...(bearer === undefined ? [] : [bearer]), ...secretsIn(Object.entries(headers))],
+    secrets: [
+      ...(bearer === undefined ? [] : [bearer]),
+      ...secretsInHeaders(headers, envHeaders),
+      ...secretsInUrl(url),
+    ],
     credentials: isSignedIn ? 'sign-in' : credentialsOf(headers, headersHelper),
   }
 }
