@@ -50,6 +50,8 @@ export interface SharedOptions {
   readonly callWaitMs: number
 }
 
+/** Longest further wait for the first server, when none is ready after `listWaitMs`. */
+const EMPTY_LIST_WAIT_MS = 20_000
 const DEBOUNCE_MS = 50
 const RETRY_PAUSE_MS_MAX = 2_000
 
@@ -110,8 +112,26 @@ export class SharedApplication implements Application, AsyncDisposable {
   }
 
   async #settled(): Promise<void> {
+    await this.#whenSomebodyIsReady()
     await this.#current.refresh()
     this.#settling = undefined
+  }
+
+  /** An empty list helps nobody, and some clients ask only once: then the first server is waited for, while any still starts. */
+  async #whenSomebodyIsReady(): Promise<void> {
+    const { host } = this.#options
+    if (host.statuses.some(({ state }) => state === 'ready')) return
+    const waiting = new AbortController()
+    const unsubscribe = host.subscribe((event) => {
+      if (event.kind === 'server.state-changed' && event.status.state === 'ready') waiting.abort()
+    })
+    try {
+      await host.whenSettled({ waitMs: EMPTY_LIST_WAIT_MS, signal: waiting.signal })
+    } catch {
+      // somebody is ready, or the host is closed: either way there is nothing to wait for
+    } finally {
+      unsubscribe()
+    }
   }
 
   /** There is a session or a listener. */
