@@ -1,6 +1,6 @@
 // The JSON answers of the command. Their schemas are in packages/cli/schemas; a test compares real output with them.
 
-import type { Binding, CatalogTool, ServerStatus } from '@convoke/host'
+import type { CatalogNote, CatalogTool, ServerStatus } from '@convoke/host'
 import { JSON_VERSION } from './context.ts'
 
 /** A server in a listing. Times are ISO 8601 in UTC. */
@@ -40,16 +40,19 @@ export function toolRow(tool: CatalogTool): Readonly<Record<string, unknown>> {
 }
 
 /** The answer of `convoke tools --json`. */
-export function toolsReport(
-  binding: Pick<Binding, 'revision'>,
-  tools: readonly CatalogTool[],
-  statuses: readonly ServerStatus[],
-): object {
+export function toolsReport(listing: {
+  readonly revision: string
+  readonly tools: readonly CatalogTool[]
+  readonly statuses: readonly ServerStatus[]
+  readonly notes: readonly CatalogNote[]
+}): object {
+  const { revision, tools, statuses, notes } = listing
   return {
     version: JSON_VERSION,
-    revision: binding.revision,
+    revision,
     tools: tools.map(toolRow),
     servers: statuses.map(serverRow),
+    ...(notes.length === 0 ? {} : { notes }),
   }
 }
 

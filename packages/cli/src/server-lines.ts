@@ -1,11 +1,13 @@
 // Servers as lines for a person.
 
-import type { ServerState, ServerStatus } from '@convoke/host'
+import type { CatalogNote, ServerState, ServerStatus } from '@convoke/host'
 import { cleanLine } from '@convoke/host'
 import { type Piece, styled, type Terminal } from './terminal.ts'
 
 /** Longest reason on one line, in characters. */
 const REASON_CHARS_MAX = 300
+/** Most notes about tools that are written out. */
+const NOTES_SHOWN_MAX = 20
 
 const STYLES: Readonly<Record<ServerState, 'green' | 'yellow' | 'red' | 'dim' | 'cyan'>> = {
   ready: 'green',
@@ -40,13 +42,20 @@ export function tellAbsent(terminal: Terminal, absent: readonly ServerStatus[]):
   }
 }
 
-/** The reason of a state, behind a colon. */
-export function reasonOf({ reason, state, nextRetryAtMs }: ServerStatus): readonly Piece[] {
+/** Tells, on stderr, which tools were left out or changed, and why. What the configuration asked for needs no telling. */
+export function tellNotes(terminal: Terminal, notes: readonly CatalogNote[]): void {
+  const told = notes.filter(({ kind }) => kind !== 'filtered')
+  for (const { server, item, kind, reason } of told.slice(0, NOTES_SHOWN_MAX)) {
+    const what = kind === 'rejected' ? 'left out' : kind
+    terminal.notice(styled('yellow', `${what}: `), cleanLine(`${server}/${item}`), ': ', cleanLine(reason))
+  }
+  if (told.length > NOTES_SHOWN_MAX) terminal.notice(`… and ${told.length - NOTES_SHOWN_MAX} more (all with --json)`)
+}
+
+/** The reason of a state, behind a colon. A command ends before a server would be started again, so it promises nothing. */
+export function reasonOf({ reason, state }: ServerStatus): readonly Piece[] {
   if (state === 'starting' || state === 'installing') return [': still not ready; wait longer with --wait MS']
-  if (reason === undefined) return []
-  const inMs = nextRetryAtMs === undefined ? 0 : nextRetryAtMs - Date.now()
-  const retry = inMs > 0 ? styled('dim', ` (tried again in ${Math.ceil(inMs / 1000)} s)`) : ''
-  return [': ', cleanLine(reason.message, REASON_CHARS_MAX), retry]
+  return reason === undefined ? [] : [': ', cleanLine(reason.message, REASON_CHARS_MAX)]
 }
 
 /** The reason of a state as plain text, behind a colon. */

@@ -204,6 +204,17 @@ verifies('command.018', async () => {
   ])
 })
 
+verifies('command.034', async () => {
+  const one = { name: 'one', inputSchema: { type: 'object' } }
+  await home.configure({ twins: scripted({ name: 'twins', tools: [one, one] }) })
+  const { code, answer, stderr } = await home.json(['tools'])
+  const { tools, notes } = answer as Tools & { notes: readonly { item: string; kind: string; reason: string }[] }
+  expect(code).toBe(EXIT.ok)
+  expect(tools.map(({ rawName }) => rawName)).toEqual(['one'])
+  expect(notes.map(({ item, kind }) => [item, kind])).toEqual([['one', 'rejected']])
+  expect(stderr).toContain('left out: twins/one: a second tool of the same name')
+})
+
 test('says how to begin when nothing is configured', async () => {
   await home.configure('{}')
   for (const name of ['tools', 'status', 'resources', 'prompts', 'list']) {

@@ -24,7 +24,7 @@ async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
 
 verifies(['connection.001', 'connection.003', 'connection.004'], async () => {
   const { host } = await hostOf([
-    scripted('silent', { listing: 'silent', stderr: ['warming up', 'still thinking'] }, { startupTimeoutMs: 1_500 }),
+    scripted('silent', { listing: 'silent', stderr: ['warming up', 'still thinking'] }, { startupTimeoutMs: 5_000 }),
     scripted('mute', { discover: 'silent', initialize: 'silent' }, { startupTimeoutMs: 1_200 }),
     scripted('dies', { exitAtStart: { code: 7 }, stderr: ['no licence found'] }),
     scripted('refuses', { initialize: 'error' }),
@@ -36,7 +36,7 @@ verifies(['connection.001', 'connection.003', 'connection.004'], async () => {
   const beganAtMs = performance.now()
   await host.whenSettled()
   // The slowest is the one that waits for its own budget; nobody adds to it.
-  expect(performance.now() - beganAtMs).toBeLessThan(6_000)
+  expect(performance.now() - beganAtMs).toBeLessThan(12_000)
   const reasons = Object.fromEntries(
     host.statuses.map(({ name, state, reason }) => [name, [state, reason?.code, reason?.message]]),
   )
@@ -44,7 +44,7 @@ verifies(['connection.001', 'connection.003', 'connection.004'], async () => {
     silent: [
       'failed',
       'STARTUP_TIMEOUT',
-      'Server "silent" did not start within 1500 ms: no answer to tools/list (last stderr line: still thinking). A longer startupTimeoutMs gives it more time',
+      'Server "silent" did not start within 5000 ms: no answer to tools/list (last stderr line: still thinking). A longer startupTimeoutMs gives it more time',
     ],
     mute: [
       'failed',

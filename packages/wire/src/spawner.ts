@@ -2,7 +2,7 @@
 // that nothing survives.
 import type { Writable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
-import { WireError } from './errors.ts'
+import { WireError, type WireErrorDetails } from './errors.ts'
 import { LEASE_VARIABLE, type Lease, leaseBook } from './leases.ts'
 import type { ChildProcessPort, Platform, SpawnSpec, TimerHandle } from './platform.ts'
 import { type ProcessFacts, shownCommand } from './process-table.ts'
@@ -295,20 +295,23 @@ function guardOf(platform: Platform): ExitGuard {
   return guard
 }
 
-const PATH_CHARS_SHOWN = 1_024
+const PATH_CHARS_SHOWN = 120
 
 /** Says what was looked for and where: a missing folder and a missing command are the same error to the operating system. */
 async function spawnFailure(platform: Platform, { command, cwd, env }: ProcessSpec, cause: Error): Promise<WireError> {
   const { code } = cause as NodeJS.ErrnoException
-  const details = { cause, sent: false }
-  const say = (why: string): WireError => new WireError('spawn-failed', `Could not start "${command}": ${why}`, details)
+  const say = (why: string, details: WireErrorDetails = { cause, sent: false }): WireError =>
+    new WireError('spawn-failed', `Could not start "${command}": ${why}`, details)
   if (cwd !== undefined && (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES')) {
     const folder = await platform.files.inspect(cwd).catch(() => undefined)
-    if (folder === undefined || folder.kind === 'file') return say(`its working directory "${cwd}" does not exist`)
+    if (folder === undefined || folder.kind === 'file')
+      return say(`its working directory "${cwd}" does not exist`, { sent: false }) // not a missing command, as the cause would say
   }
   if (code === 'EACCES') return say('it may not be executed')
   if (code !== 'ENOENT') return say(cause.message)
   if (command.includes('/')) return say('there is no such file, or its interpreter is missing')
+  if (/\s/.test(command)) return say('no program has this name; if it holds arguments, they belong into "args"')
   const path = env?.['PATH'] ?? platform.env['PATH'] ?? ''
-  return say(`it is in none of the folders of PATH (${path.slice(0, PATH_CHARS_SHOWN)})`)
+  const shown = path.length > PATH_CHARS_SHOWN ? `${path.slice(0, PATH_CHARS_SHOWN)}…` : path
+  return say(`it is in none of the folders of PATH (${shown})`)
 }

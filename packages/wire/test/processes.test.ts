@@ -299,6 +299,7 @@ verifies('wire.066', async () => {
     'Could not start "no-such-command-here": it is in none of the folders of PATH (/nowhere:/neither)',
     false,
   ])
+  expect((await open('no-such-command --flag')).message).toContain('if it holds arguments, they belong into "args"')
   expect((await open('/no/such/file')).message).toContain('there is no such file, or its interpreter is missing')
   expect((await open(process.execPath, { cwd: join(state.path, 'gone') })).message).toContain(
     `its working directory "${join(state.path, 'gone')}" does not exist`,

@@ -3,7 +3,7 @@ import { openView } from '../connect.ts'
 import { type CommandContext, JSON_VERSION } from '../context.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { statusRow } from '../report.ts'
-import { reasonOf, stateText } from '../server-lines.ts'
+import { reasonOf, stateText, tellNotes } from '../server-lines.ts'
 import { styled, type Terminal } from '../terminal.ts'
 import { NOTHING_CONFIGURED } from './tools.ts'
 
@@ -11,10 +11,14 @@ import { NOTHING_CONFIGURED } from './tools.ts'
 export async function runStatus(context: CommandContext): Promise<ExitCode> {
   const { options, terminal } = context
   await using view = await openView(context)
-  const { statuses } = view
+  const { binding, statuses } = view
   if (options.json) terminal.json({ version: JSON_VERSION, servers: statuses.map(statusRow) })
   else if (statuses.length === 0) terminal.notice(NOTHING_CONFIGURED)
   else for (const status of statuses) printStatus(terminal, status, widest(statuses))
+  tellNotes(
+    terminal,
+    binding.notes.filter(({ server }) => view.showsToolsOf(server)),
+  )
   return view.exitCode()
 }
 

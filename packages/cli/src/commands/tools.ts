@@ -3,7 +3,7 @@ import { openView } from '../connect.ts'
 import type { CommandContext } from '../context.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { toolsReport } from '../report.ts'
-import { stateText, tellAbsent } from '../server-lines.ts'
+import { stateText, tellAbsent, tellNotes } from '../server-lines.ts'
 import { signatureOf } from '../signature.ts'
 import { styled, type Terminal } from '../terminal.ts'
 
@@ -16,11 +16,13 @@ export async function runTools(context: CommandContext): Promise<ExitCode> {
   await using view = await openView(context)
   const { binding, statuses } = view
   const tools = binding.tools.filter((tool) => view.showsToolsOf(tool.server))
-  if (options.json) terminal.json(toolsReport(binding, tools, statuses))
+  const notes = binding.notes.filter(({ server }) => view.showsToolsOf(server))
+  if (options.json) terminal.json(toolsReport({ revision: binding.revision, notes, tools, statuses }))
   else {
     printTools(terminal, tools, statuses)
     if (statuses.length === 0) terminal.notice(NOTHING_CONFIGURED)
   }
+  tellNotes(terminal, notes)
   tellAbsent(terminal, view.absent)
   return view.exitCode()
 }

@@ -90,4 +90,5 @@ export const command: readonly Requirement[] = [
     milestone,
     text: 'reads no configuration and no variables from the folder it is started in',
   },
+  { id: 'command.034', milestone, text: 'tells which tools of a server were left out or changed, and why' },
 ]
