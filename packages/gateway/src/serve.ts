@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Host, JsonObject, ServerDefinition } from '@convoke/host'
 import {
+  checkLimit,
   EndpointError,
   type EndpointErrorCode,
   type EndpointLimits,
@@ -108,8 +109,12 @@ export async function serveGateway(host: Host, options: GatewayOptions = {}): Pr
     return options.stdio === undefined ? await overHttp(application, options) : overStdio(application, options)
   } catch (error) {
     await application[Symbol.asyncDispose]()
-    throw error instanceof EndpointError ? new GatewayError(CODES[error.code], error.message, error) : error
+    throw asGatewayError(error)
   }
+}
+
+function asGatewayError(error: unknown): unknown {
+  return error instanceof EndpointError ? new GatewayError(CODES[error.code], error.message, error) : error
 }
 
 const CODES: Readonly<Record<EndpointErrorCode, GatewayErrorCode>> = {
@@ -120,7 +125,10 @@ const CODES: Readonly<Record<EndpointErrorCode, GatewayErrorCode>> = {
   'invalid-options': 'GATEWAY_OPTIONS_INVALID',
 }
 
-function checkOptions(host: Host, { http = {}, stdio, transparent }: GatewayOptions): void {
+function checkOptions(host: Host, { http, stdio, transparent, limits = {} }: GatewayOptions): void {
+  if (http !== undefined && stdio !== undefined)
+    throw new GatewayError('GATEWAY_OPTIONS_INVALID', '"http" and "stdio" exclude each other')
+  checkLimits(limits)
   if (transparent !== undefined && !host.statuses.some(({ name }) => name === transparent)) {
     const known = host.statuses.map(({ name }) => `"${name}"`).join(', ')
     throw new GatewayError(
@@ -129,7 +137,7 @@ function checkOptions(host: Host, { http = {}, stdio, transparent }: GatewayOpti
     )
   }
   if (stdio !== undefined) return
-  const { hostname = '127.0.0.1', token, requireToken = false } = http
+  const { hostname = '127.0.0.1', token, requireToken = false } = http ?? {}
   if (token !== undefined) {
     const fault = tokenFault(token)
     if (fault !== undefined) throw new GatewayError('GATEWAY_TOKEN_WEAK', `The token is refused: ${fault}`)
@@ -139,6 +147,14 @@ function checkOptions(host: Host, { http = {}, stdio, transparent }: GatewayOpti
       'GATEWAY_TOKEN_REQUIRED',
       `"${hostname}" can be reached by others: serving there needs a token`,
     )
+}
+
+function checkLimits(limits: Partial<GatewayLimits>): void {
+  try {
+    for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
+  } catch (error) {
+    throw asGatewayError(error)
+  }
 }
 
 type ServedApplication = SharedApplication | TransparentApplication

@@ -42,7 +42,23 @@ verifies('gateway.020', async () => {
     for (const token of ['', 'changeme', 'x'.repeat(40)])
       expect(await codeOf({ http: { token } }), token).toBe('GATEWAY_TOKEN_WEAK')
     expect(await codeOf({ transparent: 'two' })).toBe('GATEWAY_SERVER_UNKNOWN')
-    expect(await codeOf({ limits: { sessionsMax: -1 } })).toBe('GATEWAY_OPTIONS_INVALID')
+    const invalid: readonly GatewayOptions[] = [
+      { limits: { sessionsMax: -1 } },
+      { limits: { callWaitMs: 2 ** 31 } },
+      { stdio: true, limits: { listWaitMs: 0.5 } },
+      { stdio: true, http: {} },
+      { http: { port: 65_536 } },
+      ...['*', 'null', 'https://app.example/', 'https://app.example:443', 'https://APP.example', 'app.example'].map(
+        (origin) => ({ http: { allowedOrigins: [origin] } }),
+      ),
+      ...['*', '', '*.example', 'http://tools.example', 'tools.example/mcp', 'a b', '::1'].map((host) => ({
+        http: { allowedHosts: [host] },
+      })),
+    ]
+    for (const options of invalid)
+      expect(await codeOf(options), JSON.stringify(options)).toBe('GATEWAY_OPTIONS_INVALID')
+    const named = { allowedHosts: ['tools.example', '[::1]:80'], allowedOrigins: ['https://app.example', 'app://x'] }
+    expect(await codeOf({ http: named })).toBe('served')
     const first = await serveGateway(host, { http: { port: 0 } })
     expect(await codeOf({ http: { port: Number(new URL(first.url ?? '').port) } })).toBe('GATEWAY_ADDRESS_IN_USE')
     await first.close()

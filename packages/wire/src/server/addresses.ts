@@ -1,4 +1,5 @@
 // Which names and addresses mean this endpoint. Pure; names are compared as text and never resolved.
+import { EndpointError } from './endpoint-errors.ts'
 
 /** Is this a loopback address or `localhost`? A name that merely resolves to one is not. */
 export function isLoopback(hostname: string): boolean {
@@ -37,4 +38,36 @@ export function servedHosts(bound: { hostname: string; port: number }, allowed: 
 /** The values of the Origin header that are served: pages of this endpoint itself, and what was allowed besides. */
 export function servedOrigins(hosts: ReadonlySet<string>, allowed: readonly string[] = []): Set<string> {
   return new Set([...[...hosts].map((host) => `http://${host}`), ...allowed])
+}
+
+const PORT_MAX = 65_535
+
+/**
+ * What was allowed is text that a header can be equal to: no patterns, no paths, and not `null`, which every sandboxed page sends.
+ * @throws {EndpointError} `invalid-options`
+ */
+export function checkAddresses(options: {
+  readonly port: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+}): void {
+  const { port, allowedHosts, allowedOrigins } = options
+  const invalid = (message: string): EndpointError => new EndpointError('invalid-options', message)
+  if (!Number.isInteger(port) || port < 0 || port > PORT_MAX) throw invalid(`There is no port ${port}`)
+  for (const host of allowedHosts)
+    if (!isHostText(host))
+      throw invalid(`"${host}" is no value of a Host header, such as "tools.example" or "[::1]:8080"`)
+  for (const origin of allowedOrigins)
+    if (!isOriginText(origin)) throw invalid(`"${origin}" is no web origin, such as "https://app.example"`)
+}
+
+function isHostText(host: string): boolean {
+  return /^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.test(host)
+}
+
+/** As a browser writes it: scheme and host, no default port, no path. Schemes of extensions and applications are allowed. */
+function isOriginText(origin: string): boolean {
+  const match = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@]+)$/.exec(origin)
+  if (match === null) return false
+  return !/^https?:/.test(origin) || (URL.canParse(origin) && new URL(origin).origin === origin)
 }

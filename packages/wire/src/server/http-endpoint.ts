@@ -1,7 +1,7 @@
 // An MCP endpoint over HTTP: listens, lets in what the door admits, drains when it closes.
 import type * as Http from 'node:http'
 import { nodePlatform, type Platform, type TimerHandle } from '../platform.ts'
-import { isLoopback, servedHosts, servedOrigins, urlHost } from './addresses.ts'
+import { checkAddresses, isLoopback, servedHosts, servedOrigins, urlHost } from './addresses.ts'
 import type { Application } from './application.ts'
 import { BodyBudget, refuse } from './body.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -75,17 +75,11 @@ export async function serveHttp(options: HttpEndpointOptions): Promise<HttpEndpo
     const fault = tokenFault(token)
     if (fault !== undefined) throw new EndpointError('token-weak', `The token "${name}" is refused: ${fault}`)
   }
-  const endpoint = new RunningEndpoint(options, limitsOf(options))
-  await endpoint.listen(hostname, options.port ?? 0)
+  const { port = 0, allowedHosts = [], allowedOrigins = [] } = options
+  checkAddresses({ port, allowedHosts, allowedOrigins })
+  const endpoint = new RunningEndpoint(options, limitsFrom(options.limits))
+  await endpoint.listen(hostname, port)
   return endpoint
-}
-
-function limitsOf({ limits }: HttpEndpointOptions): EndpointLimits {
-  try {
-    return limitsFrom(limits)
-  } catch (error) {
-    throw new EndpointError('invalid-options', (error as Error).message)
-  }
 }
 
 class RunningEndpoint implements HttpEndpoint {
@@ -298,6 +292,8 @@ function listen(server: Http.Server, hostname: string, port: number): Promise<nu
     })
     server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port }, () => {
       server.removeAllListeners('error')
+      // One connection that could not be accepted is no reason to end.
+      server.on('error', ignore)
       const address = server.address()
       resolve(typeof address === 'object' && address !== null ? address.port : port)
     })

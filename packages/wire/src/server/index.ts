@@ -14,7 +14,7 @@ export {
   type HttpEndpointOptions,
   serveHttp,
 } from './http-endpoint.ts'
-export { DEFAULT_LIMITS, type EndpointLimits } from './limits.ts'
+export { checkLimit, DEFAULT_LIMITS, type EndpointLimits } from './limits.ts'
 export type { Listener, ListenFilter } from './listener.ts'
 export type { RequestId } from './message.ts'
 export type { Reply } from './reply.ts'

@@ -1,4 +1,5 @@
 // Every limit of a served endpoint, with its unit, its default and what fails when it is passed.
+import { EndpointError } from './endpoint-errors.ts'
 
 /** Limits of one endpoint. All of them hold per process unless the name says otherwise. */
 export interface EndpointLimits {
@@ -101,14 +102,23 @@ export const DEFAULT_LIMITS: EndpointLimits = {
   keepAliveCommentMs: 15_000,
 }
 
+/** A timer that is set for longer fires at once. */
+const TIME_MS_MAX = 2 ** 31 - 1
+
 /**
  * The defaults with some of them replaced.
- * @throws {RangeError} for a limit that is no positive whole number.
+ * @throws {EndpointError} `invalid-options` for a limit that is no positive whole number, or for a time of more than 24 days.
  */
 export function limitsFrom(some: Partial<EndpointLimits> = {}): EndpointLimits {
   const limits = { ...DEFAULT_LIMITS, ...some }
-  for (const [name, value] of Object.entries(limits))
-    if (!Number.isSafeInteger(value) || value <= 0)
-      throw new RangeError(`"${name}" must be a positive whole number, not ${value}`)
+  for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
   return limits
+}
+
+/** @throws {EndpointError} `invalid-options` */
+export function checkLimit(name: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value <= 0)
+    throw new EndpointError('invalid-options', `"${name}" must be a positive whole number, not ${value}`)
+  if (name.endsWith('Ms') && value > TIME_MS_MAX)
+    throw new EndpointError('invalid-options', `"${name}" is at most ${TIME_MS_MAX} ms, not ${value}`)
 }

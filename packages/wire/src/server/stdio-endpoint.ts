@@ -44,7 +44,10 @@ const PRINCIPAL = 'local'
 /** Above this the input is not read until the output has been. */
 const OUTPUT_HIGH_BYTES = 1024 * 1024
 
-/** Serves the client at the other end of the two streams. */
+/**
+ * Serves the client at the other end of the two streams.
+ * @throws {EndpointError} `invalid-options`
+ */
 export function serveStdio(options: StdioEndpointOptions): StdioEndpoint {
   return new RunningPipe(options, limitsFrom(options.limits))
 }
