@@ -19,6 +19,11 @@ export interface Counts {
   failed: number
 }
 
+interface StepResult extends Counts {
+  /** One text per failure, as the step named it. */
+  failures: readonly string[]
+}
+
 /** A step that runs one of our scripts on this very Node, from sources. */
 export function script(name: string, args: readonly string[] = [], timeoutMs = 120_000): Step {
   return { name, command: [...NODE, `scripts/${name}.ts`, ...args], timeoutMs }
@@ -54,40 +59,42 @@ function execute(step: Step, resultFile: string): Promise<number> {
   })
 }
 
-/** A step that counts nothing itself counts as one. A vitest result file is understood, too. */
-async function countsOf(resultFile: string, code: number): Promise<Counts> {
+/** A step that counts nothing itself counts as one. */
+async function resultOf(resultFile: string, code: number): Promise<StepResult> {
   const failedAnyway = code === 0 ? 0 : 1
   try {
-    const result = JSON.parse(await readFile(resultFile, 'utf8')) as Record<string, number>
-    const passed = result['numPassedTests'] ?? result['passed'] ?? 0
-    const failed = result['numFailedTests'] ?? result['failed'] ?? 0
-    return { passed, failed: failed === 0 ? failedAnyway : failed }
+    const result = JSON.parse(await readFile(resultFile, 'utf8')) as Partial<StepResult>
+    const { passed = 0, failed = 0, failures = [] } = result
+    return { passed, failed: failed === 0 ? failedAnyway : failed, failures }
   } catch {
-    return { passed: 1 - failedAnyway, failed: failedAnyway }
+    return { passed: 1 - failedAnyway, failed: failedAnyway, failures: [] }
   }
 }
 
-/** Runs every step, also after one has failed, and prints a line for each. */
+/** Runs every step, also after one has failed; prints a line for each, and at the end what failed. */
 export async function runSteps(steps: readonly Step[]): Promise<Counts> {
   const results = await mkdtemp(join(tmpdir(), 'convoke-results-'))
   const total: Counts = { passed: 0, failed: 0 }
   const lines: string[] = []
+  const failures: string[] = []
   try {
     for (const step of steps) {
       const startedAtMs = performance.now()
       process.stdout.write(`\n== ${step.name}\n`)
       const file = join(results, `${step.name}.json`)
-      const counts = await countsOf(file, await execute(step, file))
-      total.passed += counts.passed
-      total.failed += counts.failed
+      const result = await resultOf(file, await execute(step, file))
+      total.passed += result.passed
+      total.failed += result.failed
+      failures.push(...result.failures.map((failure) => `${step.name}: ${failure}`))
       const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
       lines.push(
-        `${counts.failed === 0 ? 'ok    ' : 'FAILED'} ${step.name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds} s`,
+        `${result.failed === 0 ? 'ok    ' : 'FAILED'} ${step.name}: ${result.passed} passed, ${result.failed} failed, ${seconds} s`,
       )
     }
   } finally {
     await rm(results, { recursive: true, force: true })
   }
   process.stdout.write(`\n${lines.join('\n')}\n`)
+  for (const failure of failures) process.stdout.write(`failed: ${failure}\n`)
   return total
 }
