@@ -39,7 +39,10 @@ export function checkRequirements(
   return {
     verified: requirements.filter(({ id }) => cited.has(id)).map(({ id }) => id),
     missing: requirements
-      .filter(({ id, milestone }) => finishedMilestones.includes(milestone) && !cited.has(id))
+      .filter(
+        ({ id, milestone, origin }) =>
+          finishedMilestones.includes(milestone) && origin?.kind !== 'dropped' && !cited.has(id),
+      )
       .map(({ id }) => id),
     faults: [
       ...doubled.map(({ id }) => `${id} stands in the manifest twice`),

@@ -2,6 +2,7 @@
 import { catalog } from './requirements/catalog.ts'
 import { command } from './requirements/command.ts'
 import { config } from './requirements/config.ts'
+import { conn } from './requirements/conn.ts'
 import { connection } from './requirements/connection.ts'
 import { gateway } from './requirements/gateway.ts'
 import { house } from './requirements/house.ts'
@@ -16,6 +17,7 @@ export const requirements: readonly Requirement[] = [
   ...config,
   ...wire,
   ...connection,
+  ...conn,
   ...catalog,
   ...command,
   ...gateway,
