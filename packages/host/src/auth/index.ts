@@ -1,3 +1,4 @@
+export type { Account, AccountChange, AccountSource } from './account.ts'
 export {
   type MemoryAuthorization,
   type MemoryAuthorizationOptions,

@@ -144,6 +144,17 @@ export interface OauthSettings {
   readonly resource?: string
 }
 
+/** The plugin that a server came with. Set by host code and by plugins, never by an entry. */
+export interface DefinitionPlugin {
+  readonly id: string
+  /** For people; may be the id. */
+  readonly displayName: string
+  /** Absolute path of the bundle. Part of what makes two connections the same: the same entry from another root is another server. */
+  readonly root?: string
+  /** A person chose the plugin for this thread. Its servers start eagerly, and no grace period leaves them out. */
+  readonly isSelected: boolean
+}
+
 /** One configured server. Every default is filled in; optional fields really are absent. */
 export interface ServerDefinition {
   /** The key of the entry: any printable text of 1 to 128 characters. */
@@ -184,6 +195,13 @@ export interface ServerDefinition {
   readonly isolation: 'shared' | 'session'
   /** Believe the server's own `readOnlyHint` and kin. Default false. */
   readonly trustAnnotations: boolean
+  /**
+   * A server of the account of the host: its tools may name connectors, its listing may be longer, and with `auth: 'account'` it may see the account's token.
+   * From host code, the managed and the user layer only. Default false.
+   */
+  readonly hosted: boolean
+  /** Absent: the server belongs to no plugin. */
+  readonly plugin?: DefinitionPlugin
   /** The entry cannot be used; the server is shown as disabled, failed or needing input with this reason, and never started. */
   readonly problem?: ConfigProblem
 }
@@ -230,6 +248,7 @@ export function defineServer(input: ServerDefinitionInput): ServerDefinition {
     auth: input.transport.kind === 'http' ? 'oauth' : 'none',
     isolation: 'shared',
     trustAnnotations: false,
+    hosted: false,
     ...input,
   }
 }

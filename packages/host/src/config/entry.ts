@@ -61,7 +61,7 @@ export function readEntry({ key: name, keyOffset, value }: Property, context: En
   const kind = transportKind(fields, keyOffset, report)
   const values = readFields(fields, kind, { context, report })
   checkTogether(values, fields, { context, report })
-  const settings = settingsOf(name, values, context.layer === 'flag' ? ownFileOnly(values) : [])
+  const settings = settingsOf(name, values, refusedFor(context.layer, values))
   const definition = defineServer({ ...settings, source, transport: transportOf(kind, values, context) })
   return first === undefined ? definition : { ...definition, problem: first }
 }
@@ -146,8 +146,11 @@ function checkTogether(
   if ((values.get('environment') ?? 'local') !== 'local') {
     tell('error', 'CONFIG_FIELD_VALUE', 'environment', 'must be "local": servers cannot run anywhere else yet.')
   }
-  for (const name of context.layer === 'flag' ? ownFileOnly(values) : []) {
-    const text = 'counts only in your own configuration file, not in one given with --config; it is ignored.'
+  for (const name of refusedFor(context.layer, values)) {
+    const text =
+      context.layer === 'flag'
+        ? 'counts only in your own configuration file, not in one given with --config; it is ignored.'
+        : 'counts only in your own configuration file; it is ignored.'
     tell('warning', 'CONFIG_FIELD_REFUSED', name, text)
   }
   const [silence, total] = [values.get('toolTimeoutMs'), values.get('toolTotalTimeoutMs')]
@@ -163,10 +166,12 @@ function checkTogether(
 }
 
 /** Settings that lower caution or lend an account; a file of someone else's must not turn them on. */
-function ownFileOnly(values: FieldValues): string[] {
+function refusedFor(layer: ConfigLayer, values: FieldValues): string[] {
+  if (layer === 'user' || layer === 'managed') return []
   return [
     ...(values.get('trustAnnotations') === true ? ['trustAnnotations'] : []),
     ...(values.get('auth') === 'account' ? ['auth'] : []),
+    ...(values.get('hosted') === true ? ['hosted'] : []),
   ]
 }
 
@@ -234,7 +239,7 @@ function settingsOf(
 const SIMPLE_SETTINGS: ReadonlySet<string> = new Set([
   ...['enabled', 'required', 'startup', 'startupTimeoutMs', 'installTimeoutMs', 'toolTimeoutMs', 'toolTotalTimeoutMs'],
   ...['messageBytesMax', 'approvalMode', 'parallelToolCalls', 'omitToolsFrom', 'environment', 'auth', 'scopes'],
-  ...['isolation', 'trustAnnotations'],
+  ...['isolation', 'trustAnnotations', 'hosted'],
 ])
 
 function toolPolicyOf(tools: FieldValues): ToolPolicy {

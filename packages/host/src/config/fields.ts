@@ -321,6 +321,10 @@ const sharedFields: Readonly<Record<string, FieldSpec>> = {
     "Believe the server's own hints, such as readOnlyHint. Counts only in your own configuration file, not with --config.",
     false,
   ),
+  hosted: flag(
+    'The server belongs to the account of the host: its tools may name connectors, and up to 8192 of them are listed. Counts only in your own configuration file, not with --config.',
+    false,
+  ),
 }
 
 /** Every field of a server's entry, in the order of the documentation. */

@@ -5,6 +5,7 @@ export {
   type ConfigLayer,
   type ConfigProblem,
   type ConfigProblemCode,
+  type DefinitionPlugin,
   type DefinitionSource,
   defineServer,
   type HttpTransport,
@@ -23,3 +24,4 @@ export { type ConfigEntry, type ConfigFile, type LoadConfigOptions, type LoadedC
 export { didYouMean } from './near-names.ts'
 export { type PathFacts, type StandardPaths, standardPaths } from './paths.ts'
 export { configSchema } from './schema.ts'
+export { type CredentialSource, resolveTraits, type ServerTraits } from './traits.ts'
