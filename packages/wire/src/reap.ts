@@ -11,6 +11,10 @@ export interface Reaped {
 }
 
 const FILES_MAX = 256
+/** Leftovers are looked for until there are none, at least twice and at most so often. */
+const ROUNDS_MAX = 8
+/** Between two looks, in ms. */
+const ROUND_MS = 50
 /** What a host that died while it was writing leaves. */
 const LEASE_DRAFT = /^host-\d+-[0-9a-f]{32}\.json\.\d+\.\d+\.tmp$/
 const FOREIGN_FILE_KEPT_MS = 30 * 24 * 3_600_000
@@ -19,23 +23,31 @@ const BROKEN_FILE_KEPT_MS = 3_600_000
 /**
  * Reads the lease files in `directory` and ends every process that a host which is no longer running has left, its grandchildren included. A process
  * number that has been given away since, the children of a running host, links and files of other users are left alone. Never rejects: what cannot be read is
- * skipped. Takes up to 4 s when leftovers ignore SIGTERM.
+ * skipped. Takes at least 50 ms when a host died, and up to 4 s when what it left ignores SIGTERM.
  */
 export async function reapLeftovers(directory: string, platform: Platform = nodePlatform): Promise<readonly Reaped[]> {
   try {
     const dead = await deadHosts(directory, platform)
     if (dead.length === 0) return []
-    const victims = leftoversOf(
-      dead.map(({ record }) => record),
-      platform,
-    )
-    const reaped = victims.map(({ pid }) => ({ pid, command: platform.processes.command(pid) }))
-    await terminateAll(platform, victims)
+    const records = dead.map(({ record }) => record)
+    const reaped: Reaped[] = []
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const victims = leftoversOf(records, platform)
+      if (victims.length === 0 && round > 0) break
+      reaped.push(...victims.map(({ pid }) => ({ pid, command: platform.processes.command(pid) })))
+      await terminateAll(platform, victims)
+      // What was being started when the host or its parent died carries the lease only a moment later.
+      await pause(platform, ROUND_MS)
+    }
     for (const { path } of dead) await platform.files.remove(path)
     return reaped
   } catch {
     return []
   }
+}
+
+function pause(platform: Platform, ms: number): Promise<void> {
+  return new Promise((resolve) => void platform.setTimer(resolve, ms))
 }
 
 async function deadHosts(directory: string, platform: Platform): Promise<{ path: string; record: LeaseRecord }[]> {
