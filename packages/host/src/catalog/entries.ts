@@ -1,5 +1,13 @@
 // What servers offer, in the form that everybody above the catalog sees.
 import type { JsonObject } from '../base/index.ts'
+import type { ApprovalMode } from '../config/index.ts'
+
+/** What a hosted server says a tool belongs to. Texts are trimmed; those that are empty are absent. */
+export interface CatalogConnector {
+  readonly id: string
+  readonly name?: string
+  readonly description?: string
+}
 
 /** One tool, under the name the model sees. */
 export interface CatalogTool {
@@ -18,6 +26,16 @@ export interface CatalogTool {
   readonly state: 'live' | 'cached'
   /** False when the server asks that models do not see it (`_meta.ui.visibility` without `model`). */
   readonly visibleToModel: boolean
+  /** When it needs a person's consent: its own mode in the configuration, else that of its server. */
+  readonly approvalMode: ApprovalMode
+  /** It may run beside other calls of its server; only the configuration says so. */
+  readonly parallelToolCalls: boolean
+  /** `stdio`, or the origin of the server's URL. */
+  readonly origin?: string
+  /** Where the server runs; `local` is this machine. */
+  readonly environment: string
+  /** What the tool acts on behind a hosted server; other servers have none. */
+  readonly connector?: CatalogConnector
   /** The tool as the server sent it, by reference. Server text: clean it before a person or a model sees it. */
   readonly definition: JsonObject
 }

@@ -4,7 +4,15 @@ export {
   aggregateTemplates,
   SERVER_META_KEY,
 } from './aggregate.ts'
-export type { Aggregate, CatalogPrompt, CatalogResource, CatalogResourceTemplate, CatalogTool } from './entries.ts'
+export { type CatalogTraits, CatalogView, type CatalogViewInit } from './catalog-view.ts'
+export type {
+  Aggregate,
+  CatalogConnector,
+  CatalogPrompt,
+  CatalogResource,
+  CatalogResourceTemplate,
+  CatalogTool,
+} from './entries.ts'
 export {
   NAME_CHARS_LIMIT,
   NAME_CHARS_MIN,

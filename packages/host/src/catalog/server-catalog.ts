@@ -1,20 +1,23 @@
 // What one server offers: its tools kept and versioned, its resources and prompts asked for when somebody wants them.
 import { HostError, type HostErrorCode, type JsonObject, sameJson } from '../base/index.ts'
-import type { ServerDefinition } from '../config/index.ts'
 import type { HostEvent } from '../events/index.ts'
 import type { Listing, ListKind, ListRequest, Platform, ServerSession, Subscription } from '../protocol/index.ts'
-import { type ToolFilter, toolFilter } from './filter.ts'
+import { type ToolListing, toolListing } from './listing.ts'
 import { Offers } from './offers.ts'
+import { ReadLock } from './read-lock.ts'
 import { Refresher } from './refresher.ts'
-import { type ToolSnapshot, toolSnapshot } from './snapshot.ts'
 
 /** What a catalog is made of. */
 export interface ServerCatalogOptions {
-  readonly definition: ServerDefinition
+  readonly server: string
+  /** For one listing, in milliseconds. */
+  readonly listTimeoutMs: number
   readonly platform: Platform
   readonly emit: (event: HostEvent) => void
   /** `none`: a modern server is not asked to tell about changes. */
   readonly watch: 'changes' | 'none'
+  /** The catalog of the connection that this one's connection replaces: equal tools are no change. */
+  readonly previous?: ServerCatalog | undefined
 }
 
 interface CatalogProblem {
@@ -22,12 +25,18 @@ interface CatalogProblem {
   readonly message: string
 }
 
-/** The catalog of one server. It outlives the sessions that feed it; only the session that fed it last may change it. */
+/**
+ * What one connection lists, before anybody's filter. It outlives the sessions that feed it; only the session that fed it last may change
+ * it. The object itself is its identity: together with `revision` it says whether a prepared call still means what was shown.
+ */
 export class ServerCatalog {
-  readonly allows: ToolFilter
   readonly #options: ServerCatalogOptions
   readonly #offers: Offers
-  #snapshot: ToolSnapshot | undefined
+  readonly #lock: ReadLock
+  #listing: ToolListing | undefined
+  #before: ToolListing | undefined
+  #revision = 0
+  #countTools: (() => number | undefined) | undefined
   #session: ServerSession | undefined
   #refresher: Refresher | undefined
   #subscription: Promise<Subscription | undefined> | undefined
@@ -38,16 +47,37 @@ export class ServerCatalog {
 
   constructor(options: ServerCatalogOptions) {
     this.#options = options
-    this.allows = toolFilter(options.definition.tools)
     this.#offers = new Offers(options.platform)
+    this.#lock = new ReadLock(options.platform)
+    this.#before = options.previous?.listing ?? options.previous?.before
   }
 
-  /** The tools as they were listed last; undefined before the first listing. */
-  get snapshot(): ToolSnapshot | undefined {
-    return this.#snapshot
+  /** What was listed last; undefined before the first listing. */
+  get listing(): ToolListing | undefined {
+    return this.#listing
   }
+  /** What the connection before this one had listed, until this one has. */
+  get before(): ToolListing | undefined {
+    return this.#before
+  }
+  /** 0 for the first listing, one more whenever a later one differs in content. */
+  get revision(): number {
+    return this.#revision
+  }
+  /** Tools as the published member counts them: after its filter. */
   get toolCount(): number | undefined {
-    return this.#snapshot?.tools.length
+    return this.#countTools === undefined ? this.#listing?.tools.length : this.#countTools()
+  }
+  /** Says how the published member counts the tools; the one that was published last counts. */
+  countWith(countTools: () => number | undefined): void {
+    this.#countTools = countTools
+  }
+  /**
+   * Reads the catalog: while it is read, a refresh waits with its new listing, for at most 10 s. Never waits itself.
+   * @returns what ends the reading.
+   */
+  read(): Promise<() => void> {
+    return Promise.resolve(this.#lock.read())
   }
   /** Why the catalog may be out of date. */
   get problem(): CatalogProblem | undefined {
@@ -68,7 +98,7 @@ export class ServerCatalog {
         this.#problem = undefined
       },
     })
-    await this.#list(session, request)
+    await this.#list(session, request, 'first')
   }
 
   /** The server is ready: a modern one is asked to tell about changes. */
@@ -80,7 +110,7 @@ export class ServerCatalog {
   /** A notice of the server. Those about catalogs are answered here. */
   notified(session: ServerSession, method: string, _params: JsonObject): void {
     if (this.#session !== session) return
-    const server = this.#options.definition.name
+    const { server } = this.#options
     switch (method) {
       case 'notifications/tools/list_changed':
         this.#refresher?.notice()
@@ -112,35 +142,47 @@ export class ServerCatalog {
    * @throws {HostError}
    */
   offered(session: ServerSession, kind: Exclude<ListKind, 'tools'>, maxAgeMs: number): Promise<Listing> {
-    const timeoutMs = this.#options.definition.startupTimeoutMs
+    const timeoutMs = this.#options.listTimeoutMs
     return this.#offers.get({ session, kind, maxAgeMs, timeoutMs })
   }
 
-  async #list(session: ServerSession, request: ListRequest): Promise<void> {
+  async #list(session: ServerSession, request: ListRequest, which: 'first' | 'again'): Promise<void> {
     this.#lastTicket += 1
     const ticket = this.#lastTicket
+    const isMine = (): boolean => this.#session === session && ticket >= this.#acceptedTicket
     const listing = await session.list('tools', request)
-    if (this.#session !== session || ticket < this.#acceptedTicket) return
+    if (!isMine()) return
+    // Calls of an earlier session have failed with it; only those of this one hold its next listing back.
+    if (which === 'again' && this.#differs(listing)) await this.#lock.whenLeft()
+    if (!isMine()) return
     this.#acceptedTicket = ticket
     this.#problem = undefined
     this.#accept(listing)
   }
 
-  #accept(listing: Listing): void {
-    const { definition, emit } = this.#options
-    if (this.#snapshot !== undefined && sameJson(this.#snapshot.raw, listing.items)) return
-    const snapshot = toolSnapshot(definition.name, listing, this.allows)
-    const isFirst = this.#snapshot === undefined
-    this.#snapshot = snapshot
-    const server = definition.name
-    if (snapshot.notes.length > 0) emit({ kind: 'tool-catalog.noted', server, notes: snapshot.notes })
-    if (!isFirst) emit({ kind: 'tool-catalog.changed', server, revision: snapshot.revision })
+  #differs({ items }: Listing): boolean {
+    return this.#listing === undefined || !sameJson(this.#listing.raw, items)
+  }
+
+  /** Publishes in one step: nobody sees a listing with the revision of another. */
+  #accept(listed: Listing): void {
+    if (!this.#differs(listed)) return
+    const { server, emit } = this.#options
+    const before = this.#listing ?? this.#before
+    const isSame = before !== undefined && sameJson(before.raw, listed.items)
+    const listing = isSame ? before : toolListing(server, listed)
+    if (this.#listing !== undefined) this.#revision += 1
+    this.#listing = listing
+    this.#before = undefined
+    if (isSame) return
+    if (listing.notes.length > 0) emit({ kind: 'tool-catalog.noted', server, notes: listing.notes })
+    if (before !== undefined) emit({ kind: 'tool-catalog.changed', server, revision: listing.digest })
   }
 
   async #refresh(session: ServerSession): Promise<void> {
-    const { definition } = this.#options
+    const { listTimeoutMs: timeoutMs } = this.#options
     try {
-      await this.#list(session, { timeoutMs: definition.startupTimeoutMs })
+      await this.#list(session, { timeoutMs }, 'again')
     } catch (error) {
       if (this.#session !== session) return
       const { code, message } = HostError.is(error) ? error : { code: 'INTERNAL' as const, message: String(error) }
@@ -149,10 +191,9 @@ export class ServerCatalog {
   }
 
   #pause(refreshes: number, ms: number): void {
-    const { name } = this.#options.definition
     this.#problem = {
       code: 'CATALOG_STORM',
-      message: `Server "${name}" said ${refreshes} times within a minute that its tools changed; it is not asked again for ${ms} ms`,
+      message: `Server "${this.#options.server}" said ${refreshes} times within a minute that its tools changed; it is not asked again for ${ms} ms`,
     }
   }
 

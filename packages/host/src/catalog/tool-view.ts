@@ -2,8 +2,9 @@
 import { digestHex, isObject, type JsonObject } from '../base/index.ts'
 import type { CatalogNote } from '../events/index.ts'
 import type { CatalogTool } from './entries.ts'
+import type { ListedTool } from './listing.ts'
 import { assignNames, FLAT_STYLE, flatName, NAMESPACED_STYLE, type NameIdentity, type NamespacedName } from './names.ts'
-import type { ListedTool, ToolSnapshot } from './snapshot.ts'
+import type { MemberFacts, ToolSnapshot } from './snapshot.ts'
 
 /** Tools by name, in order: servers by their key, tools of a server by their name. */
 export interface ToolView {
@@ -24,10 +25,10 @@ export function toolView(snapshots: readonly ToolSnapshot[], nameCharsMax: numbe
   const identities = ordered.flatMap(({ server, tools }) => tools.map(({ rawName }) => toolIdentity(server, rawName)))
   const names = assignNames(identities, { ...FLAT_STYLE, charsMax: nameCharsMax })
   let count = 0
-  const tools = ordered.flatMap(({ server, tools: all }) => {
+  const tools = ordered.flatMap(({ facts, tools: all }) => {
     const own = all.map((listed) => {
       const name = names[count++]
-      return catalogTool(server, listed, name === undefined ? listed.rawName : flatName(name))
+      return catalogTool(facts, listed, name === undefined ? listed.rawName : flatName(name))
     })
     // Names differ.
     return own.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -100,7 +101,7 @@ class View implements ToolView {
 }
 
 function catalogTool(
-  server: string,
+  facts: MemberFacts,
   { rawName, title, description, visibleToModel, definition }: ListedTool,
   name: string,
 ): CatalogTool {
@@ -108,13 +109,17 @@ function catalogTool(
   // Member by member: this runs for every tool there is, and a spread costs ten times as much.
   const tool: Mutable<CatalogTool> = {
     name,
-    server,
+    server: facts.server,
     rawName,
     inputSchema: definition['inputSchema'] as JsonObject,
-    state: 'live',
+    state: facts.state,
     visibleToModel,
+    approvalMode: facts.overrides?.[rawName]?.approvalMode ?? facts.approvalMode,
+    parallelToolCalls: facts.parallelToolCalls,
+    environment: facts.environment,
     definition,
   }
+  if (facts.origin !== undefined) tool.origin = facts.origin
   if (title !== undefined) tool.title = title
   if (description !== undefined) tool.description = description
   if (isObject(outputSchema)) tool.outputSchema = outputSchema

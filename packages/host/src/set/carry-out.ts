@@ -1,6 +1,6 @@
 // Makes what a plan says: leases on what is kept, connections for what is new. Starts nothing and says nothing; publication does.
 import { Shared } from '../base/index.ts'
-import { ServerCatalog } from '../catalog/index.ts'
+import { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import { ServerConnection } from '../connection/index.ts'
 import type { HostEvent, PublicationGate } from '../events/index.ts'
 import type { DesiredConnection } from './desired.ts'
@@ -33,7 +33,13 @@ export function carryOut(
     const member =
       kept === undefined || shared === undefined
         ? newMember(desired, plan, { settings, connections, previous, emit: (event) => gate.emit(event) })
-        : { connection: shared.acquire(), catalog: kept.catalog, identity, plan }
+        : {
+            connection: shared.acquire(),
+            catalog: kept.catalog,
+            view: viewOf(desired, kept.catalog, kept),
+            identity,
+            plan,
+          }
     members.set(definition.name, member)
   }
   return members
@@ -47,17 +53,21 @@ interface NewMember {
 }
 
 function newMember(
-  { definition, identity }: DesiredConnection,
+  desired: DesiredConnection,
   plan: ConnectionPlan,
   { settings, connections, previous, emit }: NewMember,
 ): Member {
+  const { definition, identity } = desired
   const { protocol, authorization, watch } = settings
-  const isSameFilter = previous?.connection.value.definition === definition
-  // A server that is only started anew keeps its catalog: if it lists the same tools, nothing has changed.
-  const catalog =
-    isSameFilter && previous !== undefined
-      ? previous.catalog
-      : new ServerCatalog({ definition, platform: protocol.platform, emit: settings.emit, watch })
+  // A catalog of its own: calls that were prepared on the old connection keep theirs. If it lists the same tools, nothing has changed.
+  const catalog = new ServerCatalog({
+    server: definition.name,
+    listTimeoutMs: definition.startupTimeoutMs,
+    platform: protocol.platform,
+    emit: settings.emit,
+    watch,
+    previous: previous?.catalog,
+  })
   const connection = new ServerConnection({
     definition,
     settings: protocol,
@@ -68,5 +78,12 @@ function newMember(
   })
   const shared = new Shared(connection)
   connections.set(connection, shared)
-  return { connection: shared.acquire(), catalog, identity, plan }
+  return { connection: shared.acquire(), catalog, view: viewOf(desired, catalog, previous), identity, plan }
+}
+
+/** A view that means the same is kept, with what it has made of the listing. */
+function viewOf({ definition }: DesiredConnection, catalog: ServerCatalog, previous: Member | undefined): CatalogView {
+  const before = previous?.view
+  if (before?.definition === definition && before.catalog === catalog) return before
+  return new CatalogView({ catalog, definition, traits: { isHosted: false }, previous: before })
 }

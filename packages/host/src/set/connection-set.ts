@@ -59,6 +59,8 @@ export class ConnectionSet {
     const retired = this.#published
     this.#generation = new Shared(next)
     this.#published = this.#generation.acquire()
+    // Statuses count the tools that the published configuration lets through.
+    for (const { catalog, view } of next.members.values()) catalog.countWith(() => view.live?.tools.length)
     gate.publish()
     // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
     await retired?.[Symbol.asyncDispose]()
@@ -167,8 +169,8 @@ export class ConnectionSet {
 
   /** Named anew only when a server came, went or listed something else. */
   #viewOf(members: readonly Member[]): ToolView {
-    const snapshots = members.flatMap(({ connection, catalog }) =>
-      connection.value.session === undefined || catalog.snapshot === undefined ? [] : [catalog.snapshot],
+    const snapshots = members.flatMap(({ connection, view: { live } }) =>
+      connection.value.session === undefined || live === undefined ? [] : [live],
     )
     const known = this.#view
     if (known?.snapshots.length === snapshots.length && known.snapshots.every((one, index) => one === snapshots[index]))
@@ -205,7 +207,8 @@ async function settledForGood(connection: ServerConnection): Promise<void> {
   while (connection.isStarting) await connection.whenSettled()
 }
 
-function boundServer({ connection, catalog }: Member): BoundServer[] {
-  const { session, definition } = connection.value
-  return session === undefined ? [] : [{ definition, session, catalog, connection: connection.value }]
+function boundServer({ connection, catalog, view }: Member): BoundServer[] {
+  const { session } = connection.value
+  const { definition } = view
+  return session === undefined ? [] : [{ definition, session, catalog, view, connection: connection.value }]
 }

@@ -1,12 +1,15 @@
 import type { Lease } from '../base/index.ts'
-import type { ServerCatalog } from '../catalog/index.ts'
+import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import type { ConnectionIdentity, ServerConnection } from '../connection/index.ts'
 import type { ConnectionPlan } from './plan.ts'
 
 /** One server in one generation. */
 export interface Member {
   readonly connection: Lease<ServerConnection>
+  /** What the connection lists, before anybody's filter. */
   readonly catalog: ServerCatalog
+  /** What this member shows of it; policy is read from `view.definition`, the definition of this generation. */
+  readonly view: CatalogView
   readonly identity: ConnectionIdentity
   /** What was decided about it, and why. */
   readonly plan: ConnectionPlan

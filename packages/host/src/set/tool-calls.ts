@@ -66,7 +66,7 @@ export class ToolCalls {
     const bound = this.#init.servers.get(server)
     if (bound === undefined)
       throw new HostError('SERVER_NOT_READY', `Server "${server}" was not ready when this view was taken`)
-    if (!bound.catalog.allows(rawName))
+    if (!bound.view.allows(rawName))
       throw new HostError(
         'TOOL_DISABLED',
         `The configuration does not allow ${server}/${rawName} (tools.allow, tools.deny)`,
