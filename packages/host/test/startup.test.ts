@@ -258,7 +258,7 @@ verifies('connection.010', async () => {
   const { host } = await hostOf([scripted('anonymous', { omitServerInfo: true })])
   await using _ = host
   await host.whenSettled()
-  expect(statusOf(host, 'anonymous')).toMatchObject({ state: 'ready', serverInfo: {} })
+  expect(statusOf(host, 'anonymous')).toMatchObject({ state: 'ready', serverInfo: { name: 'anonymous', version: '' } })
 })
 
 verifies('connection.011', async () => {

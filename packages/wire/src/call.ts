@@ -23,9 +23,9 @@ export interface ServerRequestContext {
 /** How long one request may take, and who hears and answers on the way. */
 export interface RequestOptions {
   signal?: AbortSignal
-  /** Without an answer or progress for so long the call fails. Default 60,000; 0 = never. It stands still while a question of the server for this call is being answered. */
+  /** Without an answer or progress for so long the call fails. Default 60,000; 0 = never. It stands still while a question of the server is being answered. */
   idleTimeoutMs?: number
-  /** Whatever progress comes, the call fails after so long, rounds and questions included. Default: no limit. */
+  /** Whatever progress comes, the call fails after so long, all rounds included. It stands still while a question of the server is being answered. Default: no limit. */
   totalTimeoutMs?: number
   onProgress?: (progress: JsonObject) => void
   /** Extra HTTP headers of this request. */
@@ -36,6 +36,8 @@ export interface RequestOptions {
   handlers?: Readonly<Record<string, ServerRequestHandler>>
   /** Modern era: the client capabilities of this one request. */
   capabilities?: JsonObject
+  /** Asked before the request is sent in another session than the one it was made for. False: it fails with `session-lost`, and was not sent. */
+  mayMove?: () => boolean
   /** What came on this call's own stream, besides progress. The session's listener hears it too. */
   onNotification?: (method: string, params: JsonObject) => void
 }
@@ -52,8 +54,10 @@ export interface RawAnswer {
 export class Call implements CallContext {
   idleAtMs: number = Infinity
   totalAtMs: number = Infinity
-  /** How many things stop the idle clock at present. */
+  /** How many things stop the clocks at present. */
   pauses = 0
+  /** What was left of the total limit when the clocks were stopped, in ms. */
+  totalLeftMs: number = Infinity
   /** The questions of the server that are being answered for this call. */
   asked: Set<AbortController> | undefined
   onAbort: (() => void) | undefined

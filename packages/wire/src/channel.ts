@@ -42,7 +42,7 @@ export interface Receiver {
   receiveOversized(head: Buffer, tail: Buffer, length: number, via?: Call): void
   fail(call: Call, error: WireError): void
   isPending(call: Call): boolean
-  /** Stops the idle clock of a call, for instance while its user signs in. Each pause needs its resume. */
+  /** Stops the clocks of a call, for instance while its user signs in. Each pause needs its resume. */
   pause(call: Call): void
   resume(call: Call): void
   /** The connection is gone: every call fails with `error`, and later ones do at once. */

@@ -136,7 +136,9 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   speak(era: Era, version: string | undefined): void {
     this.#era = era
     this.#version = era === 'legacy' ? version : undefined
-    if (version !== undefined) this.#greeted = true
+    if (version === undefined) return
+    this.#greeted = true
+    this.#session.isOpening = this.#session.isMissing
   }
 
   hasSent(call: Call): boolean {
@@ -151,11 +153,22 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     if (this.#closed) return
     if (call === undefined) this.#notes++
     const post = new Post(this, text, call)
-    if (!this.#session.isMissing || call === undefined || call.method === 'initialize') return this.again(post)
+    if (!this.#session.isMissing || call === undefined || this.#mayOpen(call.method)) return this.again(post)
     this.#session.after(this.#session.generation).then(
-      () => this.again(post),
+      () => this.move(post),
       (cause: unknown) => post.refuse(noSession(cause)),
     )
+  }
+
+  /** What makes a session goes out before there is one. */
+  #mayOpen(method: string): boolean {
+    return method === 'initialize' || (this.#session.isOpening && method.endsWith('/list'))
+  }
+
+  move(post: Post): void {
+    if (post.call?.options.mayMove?.() === false)
+      post.refuse(new WireError('session-lost', 'The request was not sent in the new session', { sent: false }))
+    else this.again(post)
   }
 
   again(post: Post): void {

@@ -32,6 +32,8 @@ export class LegacySession {
   generation = 0
   /** There was one, and its successor is not there yet. */
   isMissing = false
+  /** While it is missing: the new handshake is over, and what has to be listed first is being listed. */
+  isOpening = false
   readonly #host: SessionHost
   #renewing: Promise<void> | undefined
 
@@ -49,7 +51,11 @@ export class LegacySession {
 
   /** Resolves when there is another session than that one: one renewal for all who find out. Rejects with what that failed with. */
   after(generation: number): Promise<void> {
-    if (this.#renewing !== undefined) return this.#renewing
+    if (this.#renewing !== undefined) {
+      // Whoever was sent in the session that is just being made must not wait for it: the making waits for them.
+      if (this.isOpening && generation === this.generation) return Promise.reject(forgottenAtOnce())
+      return this.#renewing
+    }
     if (generation !== this.generation && !this.isMissing) return Promise.resolve()
     return (this.#renewing = this.#renew().finally(() => {
       this.#renewing = undefined
@@ -62,8 +68,12 @@ export class LegacySession {
     // Servers that allow one session at a time refuse the next one until the last is gone.
     await this.end()
     if (this.#host.isClosing) throw new WireError('closed', 'The session was closed', { sent: false })
-    await this.#host.shakeHandsAnew()
-    this.isMissing = false
+    try {
+      await this.#host.shakeHandsAnew()
+      this.isMissing = false
+    } finally {
+      this.isOpening = false
+    }
   }
 
   /** Tells the server that its session is over; waits for its answer 1 s at most. */
@@ -114,6 +124,10 @@ export class LegacySession {
     exchange?.drop()
     if (isForgotten) await this.after(generation).catch(() => {}) // the next call tries again, and is told
   }
+}
+
+function forgottenAtOnce(): WireError {
+  return new WireError('session-lost', 'The server has forgotten the new session at once', { sent: false })
 }
 
 /** Reads from the answer to a ping whether the session is forgotten. */

@@ -44,6 +44,8 @@ export interface PostOffice {
   sessionAfter(generation: number): Promise<void>
   /** Tries the older HTTP+SSE; resolves when it is there, false when not. */
   fallBack(): Promise<boolean>
+  /** Sends the message in a session that was not there when it was made, unless its caller objects. */
+  move(post: Post): void
   /** Sends the message again over whatever the channel speaks now. */
   again(post: Post): void
   /** Goes on reading the stream of a call elsewhere. */
@@ -308,7 +310,7 @@ export class Post implements ExchangeSink {
       )
     this.#newSessions++
     this.#office.sessionAfter(this.#generation).then(
-      () => this.#office.again(this),
+      () => this.#office.move(this),
       (cause: unknown) =>
         this.#fail(
           new WireError(

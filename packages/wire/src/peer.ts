@@ -64,6 +64,7 @@ export class Peer implements Receiver {
     this.#questions = new Questions({
       answer: ({ method, params, call }, signal) => hooks.onRequest(method, params, { signal, call }),
       send: (text) => channel.send(text, undefined),
+      waiting: (call) => (call === undefined ? [...this.#pending.values()] : [call]),
       pause: (call) => this.pause(call),
       resume: (call) => this.resume(call),
     })
@@ -140,16 +141,20 @@ export class Peer implements Receiver {
   }
 
   pause(call: Call): void {
-    call.pauses++
+    if (call.pauses++ > 0) return
     call.idleAtMs = Number.POSITIVE_INFINITY
+    call.totalLeftMs = call.totalAtMs - this.platform.now()
+    call.totalAtMs = Number.POSITIVE_INFINITY
   }
 
   resume(call: Call): void {
     if (--call.pauses > 0 || !this.isPending(call)) return
     const { idleTimeoutMs = IDLE_TIMEOUT_MS } = call.options
-    if (idleTimeoutMs === 0) return
-    call.idleAtMs = this.platform.now() + idleTimeoutMs
-    this.#deadlines.watch(this, call.idleAtMs)
+    const nowMs = this.platform.now()
+    if (idleTimeoutMs !== 0) call.idleAtMs = nowMs + idleTimeoutMs
+    call.totalAtMs = nowMs + call.totalLeftMs
+    const dueMs = Math.min(call.idleAtMs, call.totalAtMs)
+    if (dueMs !== Number.POSITIVE_INFINITY) this.#deadlines.watch(this, dueMs)
   }
 
   /** Takes a call out of the books. False when it has been settled already. */

@@ -16,7 +16,8 @@ export interface Question {
 export interface QuestionHooks {
   answer(question: Question, signal: AbortSignal): Promise<JsonObject>
   send(text: string): void
-  /** The idle clock of a call stands still while a question for it is being answered. */
+  /** Whose clocks stand still while a question is answered: those of its call; of all there are, where it is not known for which call is asked. */
+  waiting(call: Call | undefined): readonly Call[]
   pause(call: Call): void
   resume(call: Call): void
 }
@@ -65,17 +66,16 @@ export class Questions {
     const controller = new AbortController()
     this.#count++
     this.#open.set(id, controller)
+    const waiting = this.#hooks.waiting(call)
+    for (const one of waiting) this.#hooks.pause(one)
     if (call !== undefined) {
-      this.#hooks.pause(call)
       call.asked ??= new Set()
       call.asked.add(controller)
     }
     const answer = await this.#answerTo(question, controller.signal)
     this.#count--
-    if (call !== undefined) {
-      call.asked?.delete(controller)
-      this.#hooks.resume(call)
-    }
+    call?.asked?.delete(controller)
+    for (const one of waiting) this.#hooks.resume(one)
     if (this.#open.get(id) !== controller) return // taken back, or the connection is over
     this.#open.delete(id)
     this.#send(id, answer)

@@ -2,7 +2,6 @@
 import type { Call, CallContext, RequestOptions, ServerRequestHandler } from './call.ts'
 import { methodNotFound, WireError } from './errors.ts'
 import type { Peer } from './peer.ts'
-import type { TimerHandle } from './platform.ts'
 import type { JsonObject } from './protocol.ts'
 import { isObject } from './validate.ts'
 
@@ -49,14 +48,17 @@ class Whole {
   /** Of the first round. */
   readonly options: RequestOptions
   readonly #platform: Peer['platform']
-  readonly #endsAtMs: number | undefined
+  /** What is left of the total limit, in ms, at `#runsSinceMs`. Between two rounds it stands still: then the server waits, not we. */
+  #leftMs: number | undefined
+  #runsSinceMs: number
   #stop: ((error: WireError) => void) | undefined
   #cancelRound: ((reason: string) => void) | undefined
 
   constructor({ platform }: Peer, options: RequestOptions) {
     const { onStarted, totalTimeoutMs } = options
     this.#platform = platform
-    this.#endsAtMs = totalTimeoutMs === undefined ? undefined : platform.now() + totalTimeoutMs
+    this.#leftMs = totalTimeoutMs
+    this.#runsSinceMs = platform.now()
     this.options = options
     if (onStarted === undefined) return
     this.options = {
@@ -71,9 +73,10 @@ class Whole {
   /** Of a later round. */
   get next(): RequestOptions {
     const { onStarted, ...rest } = this.options
+    this.#runsSinceMs = this.#platform.now()
     return {
       ...rest,
-      ...(this.#endsAtMs === undefined ? {} : { totalTimeoutMs: Math.max(1, this.#endsAtMs - this.#platform.now()) }),
+      ...(this.#leftMs === undefined ? {} : { totalTimeoutMs: Math.max(1, this.#leftMs) }),
       ...(onStarted === undefined ? {} : { onStarted: (cancel) => (this.#cancelRound = cancel) }),
     }
   }
@@ -83,11 +86,11 @@ class Whole {
     this.#stop?.(new WireError('cancelled', 'The call was cancelled', { cause: reason, sent: true }))
   }
 
-  /** Runs what happens between two rounds; it ends with the call. */
+  /** Runs what happens between two rounds; it ends when the caller cancels. */
   async between<Value>(run: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const controller = new AbortController()
-    const { signal, totalTimeoutMs } = this.options
-    let timer: TimerHandle | undefined
+    const { signal } = this.options
+    if (this.#leftMs !== undefined) this.#leftMs -= this.#platform.now() - this.#runsSinceMs
     let onAbort: (() => void) | undefined
     const stopped = new Promise<never>((_, reject) => {
       this.#stop = (error) => {
@@ -98,22 +101,11 @@ class Whole {
         this.#stop?.(new WireError('cancelled', 'The call was cancelled', { cause: signal?.reason, sent: true }))
       signal?.addEventListener('abort', onAbort, { once: true })
       if (signal?.aborted === true) onAbort()
-      const limit = new WireError('timed-out', `The call did not finish within ${totalTimeoutMs} ms`, {
-        limit: 'total',
-        sent: true,
-      })
-      if (this.#endsAtMs !== undefined)
-        timer = this.#platform.setTimer(
-          () => this.#stop?.(limit),
-          Math.max(1, this.#endsAtMs - this.#platform.now()),
-          'background',
-        )
     })
     try {
       return await Promise.race([run(controller.signal), stopped])
     } finally {
       this.#stop = undefined
-      this.#platform.clearTimer(timer)
       if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
     }
   }

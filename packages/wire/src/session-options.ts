@@ -5,6 +5,16 @@ import type { Era, EraVerdict, JsonObject } from './protocol.ts'
 import type { WriteBurst } from './stdio.ts'
 import type { HttpTarget, StdioTarget } from './target.ts'
 
+/** What happens around a session that takes the place of a forgotten one: one renewal for all calls that found out. */
+export interface SessionRenewal {
+  /** The old session is known to be gone. */
+  onLost?(): void
+  /** The new handshake is over; calls wait until this resolves. Listings go through. Rejecting fails the renewal, and with it the calls. */
+  onOpened?(): Promise<void>
+  /** No new session could be made; the next call tries again. */
+  onFailed?(error: Error): void
+}
+
 /** All that `Session.connect` needs; only `target` is required. */
 export interface SessionOptions {
   target: StdioTarget | HttpTarget
@@ -26,6 +36,8 @@ export interface SessionOptions {
   onFirstOutput?: () => void
   /** Called at once when the start has failed; `connect` rejects with the same error as soon as nothing is left running. */
   onFailing?: (error: Error) => void
+  /** Hears when a legacy server has forgotten its session, and may do what has to be done in the new one before any call goes on. */
+  renewal?: SessionRenewal
   /** Bytes of one message. Default 64 MiB. A longer one fails its call only. */
   messageBytesMax?: number
   /** One budget for the whole start: process, probe and handshake. Default 30,000. */

@@ -160,7 +160,15 @@ export class Session implements AsyncDisposable {
   async #recover(): Promise<void> {
     const { recover } = await import('./connect.ts')
     const opened = { peer: this.#peer, channel: this.#channel, owner: {} }
-    this.#hello = await recover(opened, this.#options, this.#hello.version)
+    const { renewal } = this.#options
+    tell(() => renewal?.onLost?.())
+    try {
+      this.#hello = await recover(opened, this.#options, this.#hello.version)
+      await renewal?.onOpened?.()
+    } catch (error) {
+      tell(() => renewal?.onFailed?.(error as Error))
+      throw error
+    }
     if (this.#watched.size === 0) return
     const { watchAgain } = await import('./subscriptions.ts')
     void watchAgain({ peer: this.#peer, watched: this.#watched })
@@ -172,5 +180,14 @@ export class Session implements AsyncDisposable {
   }
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+}
+
+/** A throwing listener does not keep a session from being renewed. */
+function tell(listener: () => void): void {
+  try {
+    listener()
+  } catch {
+    /* its own business */
   }
 }

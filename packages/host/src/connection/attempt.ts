@@ -1,8 +1,10 @@
 // One attempt to start a server, and the session that came of it: everything it opens is closed with it.
-import { HostError, type JsonObject, Scope } from '../base/index.ts'
+import { HostError, isObject, type JsonObject, Scope } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import {
   type Authorization,
+  hostErrorOf,
+  type Introduction,
   openServer,
   type ProtocolSettings,
   packageRunnerOf,
@@ -18,11 +20,19 @@ export interface AttemptOptions {
   readonly settings: ProtocolSettings
   readonly authorization: Authorization | undefined
   readonly sink: CatalogSink
+  /** Over what the settings say. */
+  readonly introduction?: Introduction | undefined
   onInstalling(): void
   onInstalled(): void
   /** The attempt has failed; told once, at once, while what is left of it is still being closed. */
   onFailed(failure: HostError): void
+  /** The handshake is over; nothing has been listed yet. */
+  onGreeted(session: ServerSession): void
   onOpened(session: ServerSession): void
+  /** The server has forgotten the session after it had been opened. `onRenewed` or `onLost` follows. */
+  onSessionLost(): void
+  /** There is a new session, and its catalog has been listed. */
+  onRenewed(session: ServerSession): void
   /** The session is over after it had been opened, and nobody here closed it. */
   onLost(failure: HostError): void
   /** `session` is undefined for what comes before the handshake is over. */
@@ -65,11 +75,13 @@ export class Attempt {
   async #run(): Promise<void> {
     if (this.#scope.isClosed) return
     const { definition, sink } = this.#options
+    sink.begin?.()
     const budget = await this.#startClock()
     try {
       budget.waitingFor = definition.transport.kind === 'stdio' ? 'the handshake' : 'the first request'
       const session = await this.#open(budget)
       budget.waitingFor = 'tools/list'
+      this.#greeted(session)
       await sink.load(session, { signal: budget.signal, timeoutMs: budget.leftMs })
       if (this.#scope.isClosed) return
       this.#options.onOpened(session)
@@ -80,6 +92,32 @@ export class Attempt {
     } finally {
       budget.stop()
     }
+  }
+
+  #greeted(session: ServerSession): void {
+    this.#options.onGreeted(session)
+    if (refusesCaching(session.capabilities)) this.#options.sink.optOut?.(session)
+  }
+
+  /** Whoever uses the new session finds the catalog that belongs to it. */
+  async #renewed(): Promise<void> {
+    const session = this.#session
+    if (session === undefined || this.#scope.isClosed) return
+    const { definition, sink } = this.#options
+    sink.begin?.()
+    this.#greeted(session)
+    await sink.load(session, { timeoutMs: definition.startupTimeoutMs })
+    if (!this.#hasFailed) this.#options.onRenewed(session)
+  }
+
+  #notRenewed(error: unknown): void {
+    const { definition } = this.#options
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    const why = hostErrorOf(error, definition.name, this.#session?.secrets)
+    this.#options.onLost(
+      why.code === 'CONNECTION_LOST' || why.code === 'CALL_TIMEOUT' ? notRenewed(definition.name, why) : why,
+    )
   }
 
   async #startClock(): Promise<StartupBudget> {
@@ -107,6 +145,12 @@ export class Attempt {
       settings,
       budget,
       authorization,
+      ...(this.#options.introduction === undefined ? {} : { introduction: this.#options.introduction }),
+      renewal: {
+        onLost: () => this.#options.onSessionLost(),
+        onOpened: () => this.#renewed(),
+        onFailed: (error) => this.#notRenewed(error),
+      },
       onResolved: ({ secrets, credentials }) => {
         this.#options.onResolved(secrets)
         this.credentials = credentials
@@ -149,4 +193,26 @@ export class Attempt {
       }),
     )
   }
+}
+
+/** Names under which servers say that their catalog is not to be kept, ours first. */
+const CACHE_NOTES = ['convoke/tool-catalog-cache', 'codex/tool-catalog-cache']
+
+function refusesCaching({ experimental }: JsonObject): boolean {
+  if (!isObject(experimental)) return false
+  return CACHE_NOTES.some((name) => {
+    const note = experimental[name]
+    return isObject(note) && note['cacheable'] === false
+  })
+}
+
+function notRenewed(server: string, cause: HostError): HostError {
+  return new HostError(
+    'CONNECTION_LOST',
+    `Server "${server}" has forgotten the session, and a new one could not be made: ${cause.message}`,
+    {
+      details: cause.details,
+      cause,
+    },
+  )
 }

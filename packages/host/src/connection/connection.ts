@@ -1,11 +1,12 @@
 // One server: the state machine of `state.ts`, plus the effects it asks for.
-import { cleanLine, type HostError, type JsonObject, redact, untilAborted } from '../base/index.ts'
+import { cleanLine, HostError, type JsonObject, redact, untilAborted } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { HostEvent, ServerStatus } from '../events/index.ts'
-import type { Authorization, ProtocolSettings, ServerSession } from '../protocol/index.ts'
+import type { Authorization, Introduction, ProtocolSettings, ServerSession } from '../protocol/index.ts'
 import { Attempt } from './attempt.ts'
 import type { CatalogSink } from './catalog-sink.ts'
 import { classifyFailure } from './classify.ts'
+import type { CredentialKey } from './identity.ts'
 import { logEvent } from './server-log.ts'
 import { type ConnectionEffect, type ConnectionEvent, type ConnectionState, transition } from './state.ts'
 import { statusOf } from './status.ts'
@@ -16,10 +17,21 @@ export interface ConnectionOptions {
   readonly settings: ProtocolSettings
   readonly authorization?: Authorization | undefined
   readonly sink: CatalogSink
+  /** How it introduces itself and who answers its questions, over what the settings say. */
+  readonly introduction?: Introduction | undefined
+  /** Is a sign-in stored for this server? Asked when an authorization was refused; default: there is one if it was used. */
+  readonly signIn?: (() => 'none' | 'stored') | undefined
+  /** What a live session speaks with now, where it looks after its sign-in itself. */
+  readonly liveCredentials?: (() => CredentialKey | undefined) | undefined
   readonly emit: (event: HostEvent) => void
   /** `dormant` unless the server is never to be started. */
   readonly initial: ConnectionState
 }
+
+/** How waiting for a server ended. */
+export type ReadyOutcome =
+  | { readonly kind: 'ready'; readonly session: ServerSession }
+  | { readonly kind: 'failed'; readonly error: HostError }
 
 /** Longest quotation of noise, in characters. */
 const NOISE_CHARS_MAX = 300
@@ -35,6 +47,7 @@ export class ServerConnection implements AsyncDisposable {
   /** The last words of the attempt that failed. */
   #stderrTail = ''
   #noiseCount = 0
+  #capabilities: JsonObject | undefined
   #secrets: readonly string[] = []
 
   constructor(options: ConnectionOptions) {
@@ -54,6 +67,23 @@ export class ServerConnection implements AsyncDisposable {
   /** The live session of a ready server. */
   get session(): ServerSession | undefined {
     return this.#state.kind === 'ready' ? this.#attempt?.session : undefined
+  }
+
+  /** Capabilities of the server as it told them last: there from the handshake on, also if nothing could be listed, and gone when a start begins. */
+  get capabilities(): JsonObject | undefined {
+    return this.#capabilities
+  }
+
+  /** Failures in a row; 0 for a server that is well. */
+  get failureCount(): number {
+    const state = this.#state
+    if (state.kind === 'failed') return state.failures
+    return 'failuresBefore' in state ? state.failuresBefore : 0
+  }
+
+  /** The stored sign-in that the live session speaks with; undefined when there is no session, or it looks after none itself. */
+  get liveCredentials(): CredentialKey | undefined {
+    return this.session === undefined ? undefined : this.#options.liveCredentials?.()
   }
 
   /** What is known right now. Looking starts nothing. */
@@ -93,6 +123,35 @@ export class ServerConnection implements AsyncDisposable {
     return this.#settled === undefined ? Promise.resolve() : untilAborted(this.#settled.promise, signal)
   }
 
+  /**
+   * Needs the server, and waits until it is ready or has failed. Never rejects: an abort is an outcome too (`CANCELLED`), and stops the waiting only.
+   * A server that waits for its next try is not waited for: its failure is the outcome.
+   */
+  async whenReady(signal?: AbortSignal): Promise<ReadyOutcome> {
+    this.need()
+    try {
+      while (this.isStarting) await this.whenSettled(signal)
+    } catch (error) {
+      return { kind: 'failed', error: HostError.is(error) ? error : this.#internal(error) }
+    }
+    const { session } = this
+    return session === undefined ? { kind: 'failed', error: this.#notReady() } : { kind: 'ready', session }
+  }
+
+  /** Why there is no session now. */
+  #notReady(): HostError {
+    const { name } = this.definition
+    const { reason } = this.#state as {
+      readonly reason?: { readonly code: HostError['code']; readonly message: string }
+    }
+    const { code, message } = reason ?? { code: 'SERVER_NOT_READY', message: `Server "${name}" is not connected` }
+    return new HostError(code, message, { details: { server: name } })
+  }
+
+  #internal(cause: unknown): HostError {
+    return new HostError('INTERNAL', `Server "${this.definition.name}": ${String(cause)}`, { cause })
+  }
+
   /** Ends everything. Resolves when nothing is left of it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#dispatch({ kind: 'release', atMs: this.#nowMs })
@@ -106,6 +165,7 @@ export class ServerConnection implements AsyncDisposable {
   #dispatch(event: ConnectionEvent): void {
     const next = transition(this.#state, event)
     this.#state = next.state
+    if (this.isStarting) this.#settled ??= promiseWithResolve()
     for (const effect of next.effects) this.#perform(effect)
     if (this.isStarting) return
     this.#settled?.resolve()
@@ -127,7 +187,7 @@ export class ServerConnection implements AsyncDisposable {
   }
 
   #begin(): void {
-    this.#settled ??= promiseWithResolve()
+    this.#capabilities = undefined
     this.#stderrTail = ''
     this.#noiseCount = 0
     const { definition, settings, authorization, sink } = this.#options
@@ -137,8 +197,14 @@ export class ServerConnection implements AsyncDisposable {
         settings,
         authorization,
         sink,
+        introduction: this.#options.introduction,
         onInstalling: () => this.#from(mine, { kind: 'installing' }),
         onInstalled: () => this.#from(mine, { kind: 'installed' }),
+        onGreeted: ({ capabilities }) => {
+          if (this.#attempt === mine) this.#capabilities = capabilities
+        },
+        onSessionLost: () => this.#from(mine, { kind: 'session-lost', atMs: this.#nowMs }),
+        onRenewed: () => this.#from(mine, { kind: 'opened', atMs: this.#nowMs }),
         onOpened: () => this.#from(mine, { kind: 'opened', atMs: this.#nowMs }),
         onFailed: (failure) => {
           this.#keepTail(mine, failure)

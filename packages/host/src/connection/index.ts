@@ -1,8 +1,13 @@
+export { hasExplicitAuthorization, usesStoredSignIn } from './authorization.ts'
+export type { CatalogSink } from './catalog-sink.ts'
 export { classifyFailure } from './classify.ts'
-export { ServerConnection } from './connection.ts'
+export { type ReadyOutcome, ServerConnection } from './connection.ts'
 export {
   type ConnectionIdentity,
+  type CredentialKey,
+  type CredentialSnapshot,
   connectionIdentity,
+  type IdentityFacts,
   matchIdentity,
 } from './identity.ts'
 export type { ServerPort } from './port.ts'

@@ -19,7 +19,13 @@ interface Since {
 /** Where one connection is. Every state that is not `ready` says why. */
 export type ConnectionState =
   | (Since & { readonly kind: 'dormant'; readonly reason: Failure })
-  | (Since & { readonly kind: 'installing' | 'starting'; readonly reason: Failure; readonly failuresBefore: number })
+  | (Since & {
+      readonly kind: 'installing' | 'starting'
+      readonly reason: Failure
+      readonly failuresBefore: number
+      /** The server was ready and has forgotten its session: a new one is being made. Nobody cancels that as a start. */
+      readonly isRenewal?: true
+    })
   | (Since & { readonly kind: 'ready'; readonly failuresBefore: number })
   | (Since & {
       readonly kind: 'failed'
@@ -43,6 +49,8 @@ export type ConnectionEvent =
   | { readonly kind: 'installed' }
   | { readonly kind: 'opened'; readonly atMs: number }
   | { readonly kind: 'open-failed'; readonly atMs: number; readonly as: FailureKind; readonly reason: Failure }
+  /** The server has forgotten the session of a ready connection; a new one is being made. `opened` or `lost` ends that. */
+  | { readonly kind: 'session-lost'; readonly atMs: number }
   /** A ready connection is gone, or its credentials are not accepted any more. */
   | { readonly kind: 'lost'; readonly atMs: number; readonly as: FailureKind; readonly reason: Failure }
   | { readonly kind: 'cancel'; readonly atMs: number; readonly reason: Failure }
@@ -90,13 +98,16 @@ export function transition(state: ConnectionState, event: ConnectionEvent): Tran
     case 'open-failed':
       if (!isStarting(state)) return ignore(state)
       return fail(event, state.failuresBefore + 1)
+    case 'session-lost':
+      return onSessionLost(state, event.atMs)
     case 'lost':
+      if (isRenewal(state)) return fail(event, state.failuresBefore + 1)
       if (state.kind !== 'ready') return ignore(state)
       // A short life counts as a failure, so that a server which dies again and again is not started all the time.
       return fail(event, event.atMs - state.sinceAtMs >= STABLE_AFTER_MS ? 0 : state.failuresBefore + 1)
     case 'cancel':
       // A dormant connection has promised nothing, and a settled one has nothing to cancel.
-      if (!isStarting(state)) return ignore(state)
+      if (!isStarting(state) || isRenewal(state)) return ignore(state)
       return {
         state: { kind: 'cancelled', sinceAtMs: event.atMs, reason: event.reason },
         effects: ['end-attempt', 'report'],
@@ -108,6 +119,10 @@ export function transition(state: ConnectionState, event: ConnectionEvent): Tran
   }
 }
 
+const RENEWING: Failure = {
+  code: 'SERVER_NOT_READY',
+  message: 'The server has forgotten the session; a new one is being made',
+}
 const STARTING: Failure = { code: 'SERVER_NOT_READY', message: 'Starting' }
 const AGAIN = 'Starting again. Before: '
 const INSTALLING: Failure = { code: 'SERVER_NOT_READY', message: 'The package runner may be installing it' }
@@ -122,6 +137,21 @@ function isStarting(
   state: ConnectionState,
 ): state is Extract<ConnectionState, { readonly kind: 'installing' | 'starting' }> {
   return state.kind === 'installing' || state.kind === 'starting'
+}
+
+function isRenewal(
+  state: ConnectionState,
+): state is Extract<ConnectionState, { readonly kind: 'installing' | 'starting' }> {
+  return isStarting(state) && state.isRenewal === true
+}
+
+function onSessionLost(state: ConnectionState, atMs: number): Transition {
+  if (state.kind !== 'ready') return ignore(state)
+  const { failuresBefore } = state
+  return {
+    state: { kind: 'starting', sinceAtMs: atMs, reason: RENEWING, failuresBefore, isRenewal: true },
+    effects: ['report'],
+  }
 }
 
 function onNeeded(state: ConnectionState, event: Extract<ConnectionEvent, { kind: 'needed' }>): Transition {

@@ -18,6 +18,8 @@ export interface ListRequest {
   readonly signal?: AbortSignal
   /** All pages and retries together, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
+  /** Items that the listing may have in all. Default 2,048. */
+  readonly itemsMax?: number
 }
 
 const TIMEOUT_MS = 30_000
@@ -43,6 +45,7 @@ export async function listAll(source: ListSource, kind: ListKind, request: ListR
   const attempt = (): Promise<Listing> =>
     session.list(kind, {
       ...CATALOG_LIMITS,
+      itemsMax: request.itemsMax ?? CATALOG_LIMITS.itemsMax,
       timeoutMs: Math.max(1, endsAtMs - platform.now()),
       idleTimeoutMs: 0,
       ...(request.signal === undefined ? {} : { signal: request.signal }),

@@ -1,6 +1,13 @@
 // Opens one session with one server: its target resolved, its era remembered, its handshake tried again where that is safe.
 
-import { type Authorization, type EraVerdict, type JsonObject, Session, type SessionOptions } from '@convoke/wire'
+import {
+  type Authorization,
+  type EraVerdict,
+  type JsonObject,
+  Session,
+  type SessionOptions,
+  type SessionRenewal,
+} from '@convoke/wire'
 import { HostError } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { StartupBudget } from './budget.ts'
@@ -10,6 +17,9 @@ import { ServerSession } from './server-session.ts'
 import type { ProtocolSettings } from './settings.ts'
 import { type ResolvedTarget, resolveTarget } from './target.ts'
 
+/** How a session introduces itself, and who answers what its server asks. */
+export type Introduction = Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers' | 'era'>
+
 /** One attempt to open a session. */
 export interface OpenOptions {
   readonly definition: ServerDefinition
@@ -17,7 +27,9 @@ export interface OpenOptions {
   readonly budget: StartupBudget
   readonly authorization?: Authorization | undefined
   /** Over those of the settings. */
-  readonly introduction?: Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers' | 'era'>
+  readonly introduction?: Introduction
+  /** Hears of a session that a legacy server has forgotten, and does what is needed in its successor before any call goes on. */
+  readonly renewal?: SessionRenewal
   /** Told before anything is started. */
   onResolved?(facts: Pick<ResolvedTarget, 'secrets' | 'credentials'>): void
   onNotification(method: string, params: JsonObject): void
@@ -102,6 +114,7 @@ function sessionOptions(
     handlers: introduction?.handlers ?? settings.handlers,
     ...(introduction?.era === undefined ? {} : { era: introduction.era }),
     ...(remembered === undefined ? {} : { remembered }),
+    ...(options.renewal === undefined ? {} : { renewal: options.renewal }),
     messageBytesMax: definition.messageBytesMax,
     startupTimeoutMs: budget.leftMs,
     writeBurst: settings.writeBurst,

@@ -73,10 +73,10 @@ export class ServerSession implements AsyncDisposable {
   get verdict(): EraVerdict {
     return this.#session.verdict
   }
-  /** Cleaned; empty when the server told none, or too much. */
+  /** Cleaned. A server that does not introduce itself has its configured name and an empty version. */
   get serverInfo(): JsonObject {
     const told = this.#session.serverInfo
-    if (this.#info.told !== told) this.#info = { told, shown: shownInfo(told) }
+    if (this.#info.told !== told) this.#info = { told, shown: shownInfo(told, this.server) }
     return this.#info.shown
   }
   get capabilities(): JsonObject {
@@ -213,12 +213,18 @@ export class ServerSession implements AsyncDisposable {
   }
 }
 
-function shownInfo(told: JsonObject): JsonObject {
+function shownInfo(told: JsonObject, server: string): JsonObject {
   try {
-    return cleanJson(told, { charsMax: INFO_CHARS_MAX }).value
+    return introduced(cleanJson(told, { charsMax: INFO_CHARS_MAX }).value, server)
   } catch {
-    return {}
+    return introduced({}, server)
   }
+}
+
+function introduced(info: JsonObject, server: string): JsonObject {
+  const { name, version } = info
+  const isNamed = typeof name === 'string' && name !== ''
+  return { ...info, name: isNamed ? name : server, version: typeof version === 'string' ? version : '' }
 }
 
 /** @throws {HostError} `PROTOCOL_ERROR` for a result without a usable content list. */

@@ -127,7 +127,7 @@ export const wire: readonly Requirement[] = [
   },
   {
     id: 'wire.033',
-    text: 'The idle clock stands still while a question of the server for the call is being answered',
+    text: 'The idle clock and the total limit stand still while a question of the server for the call is being answered',
     milestone: 1,
   },
   {
@@ -190,7 +190,7 @@ export const wire: readonly Requirement[] = [
   },
   {
     id: 'wire.044',
-    text: 'Limits and cancellation hold for all rounds together, also while a question is being answered',
+    text: 'Limits hold for all rounds together and stand still while a question is being answered; cancelling holds all the time',
     milestone: 1,
   },
   {
