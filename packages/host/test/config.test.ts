@@ -151,6 +151,7 @@ verifies('config.005', async () => {
     scopes: ['read'],
     isolation: 'session',
     trustAnnotations: true,
+    hosted: true,
   }
   const { definition, problems } = await loadEntry(stdio)
   expect(problems).toEqual([])
@@ -208,6 +209,7 @@ verifies('config.005', async () => {
     auth: 'oauth',
     isolation: 'shared',
     trustAnnotations: false,
+    hosted: false,
   })
 })
 
@@ -672,16 +674,17 @@ verifies('security.104', async () => {
 })
 
 verifies('security.107', async () => {
-  const entry = { url: 'https://example.com', trustAnnotations: true, auth: 'account' }
+  const entry = { url: 'https://example.com', trustAnnotations: true, auth: 'account', hosted: true }
   const own = await loadEntry(entry)
   expect(own.problems).toEqual([])
-  expect(own.definition).toMatchObject({ trustAnnotations: true, auth: 'account' })
+  expect(own.definition).toMatchObject({ trustAnnotations: true, auth: 'account', hosted: true })
   const given = await loadEntry(entry, {}, 'flag')
   expect(brief(given.problems)).toEqual([
     'warning CONFIG_FIELD_REFUSED trustAnnotations',
     'warning CONFIG_FIELD_REFUSED auth',
+    'warning CONFIG_FIELD_REFUSED hosted',
   ])
-  expect(given.definition).toMatchObject({ trustAnnotations: false, auth: 'oauth' })
+  expect(given.definition).toMatchObject({ trustAnnotations: false, auth: 'oauth', hosted: false })
 })
 
 verifies('security.108', async () => {

@@ -11,6 +11,8 @@ export type HostErrorCode =
   | 'RESOURCE_AMBIGUOUS'
   | 'ARGUMENTS_INVALID'
   | 'ALREADY_DEFINED'
+  | 'QUESTION_UNKNOWN'
+  | 'ANSWER_INVALID'
   | 'OPTIONS_INVALID'
   // a server that is not there (also the reasons of a status)
   | 'SERVER_NOT_READY'

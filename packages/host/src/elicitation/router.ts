@@ -1,18 +1,7 @@
-// What servers ask of the host: which handlers answer, and which capabilities are declared for them.
-import { type JsonObject, withoutReservedMeta } from '../base/index.ts'
-import { isRequestRefusal, requestRefusal, type ServerRequestHandler } from '../protocol/index.ts'
-
-/** Answers to what servers ask of the host. A capability is declared only for a handler that is given. */
-export interface HostHandlers {
-  /** `elicitation/create`, in form and URL mode. */
-  readonly elicit?: ServerRequestHandler
-  /** `sampling/createMessage`. */
-  readonly sample?: ServerRequestHandler
-  /** `roots/list`. */
-  readonly roots?: ServerRequestHandler
-}
-
-const INTERNAL_ERROR = -32603
+// Capabilities and handlers of a host that has no policy: those of its handlers alone.
+import type { JsonObject } from '../base/index.ts'
+import type { ServerRequestHandler } from '../protocol/index.ts'
+import { guarded, type HostHandlers } from './handlers.ts'
 
 /** Capabilities and handlers, as a session wants them. */
 export interface ClientSide {
@@ -29,21 +18,9 @@ export function clientSide({ elicit, sample, roots }: HostHandlers): ClientSide 
       ...(roots === undefined ? {} : { roots: {} }),
     },
     handlers: {
-      ...(elicit === undefined ? {} : { 'elicitation/create': guarded(elicit) }),
+      ...(elicit === undefined ? {} : { 'elicitation/create': guarded(elicit as ServerRequestHandler) }),
       ...(sample === undefined ? {} : { 'sampling/createMessage': guarded(sample) }),
       ...(roots === undefined ? {} : { 'roots/list': guarded(roots) }),
     },
-  }
-}
-
-/** A server never sets a key that is ours, and never reads why a handler of the host failed. */
-function guarded(handler: ServerRequestHandler): ServerRequestHandler {
-  return async (params, context) => {
-    try {
-      return await handler(withoutReservedMeta(params), context)
-    } catch (error) {
-      if (isRequestRefusal(error)) throw error
-      throw requestRefusal(INTERNAL_ERROR, 'The client could not answer')
-    }
   }
 }

@@ -1,4 +1,5 @@
 // Everything a host tells. Kinds are `area.happened`; they are pinned, a new one is an addition and a changed one a decision.
+import type { PendingQuestion, QuestionOutcome } from './question.ts'
 import type { ServerStatus } from './status.ts'
 
 /** Something that was decided about a listed item, and why. */
@@ -30,6 +31,10 @@ export type HostEvent =
   | { readonly kind: 'resource-catalog.changed'; readonly server: string }
   | { readonly kind: 'prompt-catalog.changed'; readonly server: string }
   | { readonly kind: 'resource.updated'; readonly server: string; readonly uri: string }
+  /** A question of a server waits for a person: it is being shown, or has been parked for `Host.answer`; told again when what is shown is parked. */
+  | { readonly kind: 'question.asked'; readonly question: PendingQuestion }
+  /** Told once for every question, also for those that nobody was asked. */
+  | { readonly kind: 'question.settled'; readonly outcome: QuestionOutcome }
 
 /** Is told of every event, in order. A throwing listener is dropped from nothing and disturbs nobody. */
 export type HostEventListener = (event: HostEvent) => void
