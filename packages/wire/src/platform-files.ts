@@ -19,9 +19,14 @@ export interface FilesPort {
   read(path: string, bytesMax: number): Promise<Buffer>
   /**
    * Writes a new file beside `path` and renames it over `path`. Mode 0600 unless told otherwise.
-   * It survives a power cut unless `durable` is false, which saves two waits for the disk.
+   * It survives a power cut unless `durable` is false, which saves two waits for the disk. With `onlyNew` it fails with `EEXIST` when
+   * something is there already, also when several processes try at once.
    */
-  writeAtomic(path: string, data: string | Uint8Array, options?: { mode?: number; durable?: boolean }): Promise<void>
+  writeAtomic(
+    path: string,
+    data: string | Uint8Array,
+    options?: { mode?: number; durable?: boolean; onlyNew?: boolean },
+  ): Promise<void>
   /** The names in a directory; none if it does not exist. */
   list(path: string): Promise<readonly string[]>
   /** At once: a file, or a link to one, is there. For looking a program up. */
@@ -61,7 +66,7 @@ export const nodeFiles: FilesPort = {
       await handle.close()
     }
   },
-  async writeAtomic(path, data, { mode = 0o600, durable = true } = {}) {
+  async writeAtomic(path, data, { mode = 0o600, durable = true, onlyNew = false } = {}) {
     const { promises } = fs()
     const temporary = `${path}.${process.pid}.${++written}.tmp`
     const handle = await promises.open(temporary, 'wx', mode)
@@ -72,7 +77,8 @@ export const nodeFiles: FilesPort = {
       await handle.close()
     }
     try {
-      await promises.rename(temporary, path)
+      if (onlyNew) await promises.link(temporary, path).then(() => promises.rm(temporary, { force: true }))
+      else await promises.rename(temporary, path)
     } catch (error) {
       await promises.rm(temporary, { force: true })
       throw error

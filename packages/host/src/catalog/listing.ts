@@ -33,6 +33,8 @@ export interface ToolListing {
   readonly raw: readonly JsonObject[]
   /** Digest of what is listed: equal content, equal digest, also in the next process. Made when it is first asked for. */
   readonly digest: string
+  /** The same listing with other definitions of its tools. */
+  with(tools: readonly ListedTool[]): ToolListing
 }
 
 /** Notes of one listing or snapshot. */
@@ -88,7 +90,7 @@ class Listed implements ToolListing {
   readonly raw: readonly JsonObject[]
   #digest: string | undefined
 
-  constructor({ server, tools, notes, raw }: Omit<ToolListing, 'digest'>) {
+  constructor({ server, tools, notes, raw }: Omit<ToolListing, 'digest' | 'with'>) {
     this.server = server
     this.tools = tools
     this.notes = notes
@@ -98,6 +100,10 @@ class Listed implements ToolListing {
   get digest(): string {
     this.#digest ??= digestOf(this.tools)
     return this.#digest
+  }
+
+  with(tools: readonly ListedTool[]): ToolListing {
+    return new Listed({ server: this.server, tools, notes: this.notes, raw: tools.map(({ definition }) => definition) })
   }
 }
 
