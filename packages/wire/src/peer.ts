@@ -197,7 +197,10 @@ export class Peer implements Receiver {
     if (this.#ended !== undefined) return
     this.#ended = error
     for (const call of [...this.#pending.values()])
-      if (this.#take(call)) call.reject(told(error, this.#channel.hasSent(call)))
+      if (this.#take(call)) {
+        call.reject(told(error, this.#channel.hasSent(call)))
+        call.exchange?.drop() // what is said not to have been sent must not leave afterwards
+      }
     this.#questions.end(error)
     this.#deadlines.forget(this)
     this.#close(outcome ?? { cause: 'connection-lost', message: error.message })
