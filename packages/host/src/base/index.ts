@@ -16,7 +16,13 @@ export {
   secretsInHeader,
   secretsInUrl,
 } from './redact.ts'
-export { withoutReservedKeys, withoutReservedMeta } from './reserved-keys.ts'
+export {
+  ENTITLEMENTS_KEY,
+  outgoingMeta,
+  REQUESTED_ENTITLEMENTS_KEY,
+  withoutReservedKeys,
+  withoutReservedMeta,
+} from './reserved-keys.ts'
 export { Scope } from './scope.ts'
 export { type Lease, Shared } from './shared.ts'
 export { unreachable } from './unreachable.ts'

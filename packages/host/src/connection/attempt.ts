@@ -1,5 +1,5 @@
 // One attempt to start a server, and the session that came of it: everything it opens is closed with it.
-import { HostError, isObject, type JsonObject, Scope } from '../base/index.ts'
+import { HostError, type JsonObject, Scope } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import {
   type Authorization,
@@ -20,6 +20,8 @@ export interface AttemptOptions {
   readonly settings: ProtocolSettings
   readonly authorization: Authorization | undefined
   readonly sink: CatalogSink
+  /** Why it cannot even be tried; nothing is opened then. */
+  readonly refusal?: HostError | undefined
   /** Over what the settings say. */
   readonly introduction?: Introduction | undefined
   onInstalling(): void
@@ -74,14 +76,15 @@ export class Attempt {
 
   async #run(): Promise<void> {
     if (this.#scope.isClosed) return
-    const { definition, sink } = this.#options
+    const { definition, sink, refusal } = this.#options
+    if (refusal !== undefined) throw refusal
     sink.begin?.()
     const budget = await this.#startClock()
     try {
       budget.waitingFor = definition.transport.kind === 'stdio' ? 'the handshake' : 'the first request'
       const session = await this.#open(budget)
       budget.waitingFor = 'tools/list'
-      this.#greeted(session)
+      this.#options.onGreeted(session)
       await sink.load(session, { signal: budget.signal, timeoutMs: budget.leftMs })
       if (this.#scope.isClosed) return
       this.#options.onOpened(session)
@@ -94,18 +97,13 @@ export class Attempt {
     }
   }
 
-  #greeted(session: ServerSession): void {
-    this.#options.onGreeted(session)
-    if (refusesCaching(session.capabilities)) this.#options.sink.optOut?.(session)
-  }
-
   /** Whoever uses the new session finds the catalog that belongs to it. */
   async #renewed(): Promise<void> {
     const session = this.#session
     if (session === undefined || this.#scope.isClosed) return
     const { definition, sink } = this.#options
     sink.begin?.()
-    this.#greeted(session)
+    this.#options.onGreeted(session)
     await sink.load(session, { timeoutMs: definition.startupTimeoutMs })
     if (!this.#hasFailed) this.#options.onRenewed(session)
   }
@@ -193,17 +191,6 @@ export class Attempt {
       }),
     )
   }
-}
-
-/** Names under which servers say that their catalog is not to be kept, ours first. */
-const CACHE_NOTES = ['convoke/tool-catalog-cache', 'codex/tool-catalog-cache']
-
-function refusesCaching({ experimental }: JsonObject): boolean {
-  if (!isObject(experimental)) return false
-  return CACHE_NOTES.some((name) => {
-    const note = experimental[name]
-    return isObject(note) && note['cacheable'] === false
-  })
 }
 
 function notRenewed(server: string, cause: HostError): HostError {

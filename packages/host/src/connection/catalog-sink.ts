@@ -10,8 +10,6 @@ export interface CatalogSink {
   readonly problem: Failure | undefined
   /** An attempt begins: whatever is listed by an older one counts for less from now on. Told before anything is opened. */
   begin?(): void
-  /** The handshake is over, and the server has said that its catalog must not be kept. Told before the first listing. */
-  optOut?(session: ServerSession): void
   /** Lists what has to be known before the server counts as ready, also when it has a new session. @throws {HostError} */
   load(session: ServerSession, request: ListRequest): Promise<void>
   /** The server is ready: changes may be watched from now on. */

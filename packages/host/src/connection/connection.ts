@@ -23,6 +23,8 @@ export interface ConnectionOptions {
   readonly signIn?: (() => 'none' | 'stored') | undefined
   /** What a live session speaks with now, where it looks after its sign-in itself. */
   readonly liveCredentials?: (() => CredentialKey | undefined) | undefined
+  /** Why it cannot be started: every start fails with this, and nothing is opened. */
+  readonly refusal?: HostError | undefined
   readonly emit: (event: HostEvent) => void
   /** `dormant` unless the server is never to be started. */
   readonly initial: ConnectionState
@@ -104,6 +106,11 @@ export class ServerConnection implements AsyncDisposable {
   /** Somebody needs the server: a dormant one starts, a failed one starts again if its time has come. */
   need(): void {
     this.#dispatch({ kind: 'needed', atMs: this.#nowMs })
+  }
+
+  /** The next start waits for something that must be over first, such as the end of the connection that this one replaces. */
+  startAfter(before: Promise<void>): void {
+    this.#ended = Promise.all([this.#ended, before.catch(() => {})]).then(() => {})
   }
 
   /** Ends a start that is under way; a ready or dormant connection is left as it is. */
@@ -197,6 +204,7 @@ export class ServerConnection implements AsyncDisposable {
         settings,
         authorization,
         sink,
+        refusal: this.#options.refusal,
         introduction: this.#options.introduction,
         onInstalling: () => this.#from(mine, { kind: 'installing' }),
         onInstalled: () => this.#from(mine, { kind: 'installed' }),

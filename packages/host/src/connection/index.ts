@@ -8,6 +8,7 @@ export {
   type CredentialSnapshot,
   connectionIdentity,
   type IdentityFacts,
+  type IdentityMatch,
   matchIdentity,
 } from './identity.ts'
 export type { ServerPort } from './port.ts'

@@ -18,7 +18,12 @@ interface Since {
 
 /** Where one connection is. Every state that is not `ready` says why. */
 export type ConnectionState =
-  | (Since & { readonly kind: 'dormant'; readonly reason: Failure })
+  | (Since & {
+      readonly kind: 'dormant'
+      readonly reason: Failure
+      /** Failures in a row of the connection that this one replaces. */
+      readonly failuresBefore?: number
+    })
   | (Since & {
       readonly kind: 'installing' | 'starting'
       readonly reason: Failure
@@ -163,10 +168,15 @@ function onNeeded(state: ConnectionState, event: Extract<ConnectionEvent, { kind
       kind: 'starting',
       sinceAtMs: event.atMs,
       reason: state.kind === 'failed' ? again(state.reason) : STARTING,
-      failuresBefore: state.kind === 'failed' ? state.failures : 0,
+      failuresBefore: failuresOf(state),
     },
     effects: ['begin-attempt', 'report'],
   }
+}
+
+function failuresOf(state: ConnectionState): number {
+  if (state.kind === 'failed') return state.failures
+  return state.kind === 'dormant' ? (state.failuresBefore ?? 0) : 0
 }
 
 function onInstall(state: ConnectionState, kind: 'installing' | 'installed'): Transition {

@@ -15,7 +15,9 @@ import type { RawAnswer, RequestOptions, ToolResult } from '../protocol/index.ts
 export interface CallOptions extends Omit<RequestOptions, 'idleTimeoutMs' | 'totalTimeoutMs'> {
   /** The whole call, in milliseconds; the smaller of this and the server's `toolTotalTimeoutMs` holds. */
   readonly timeoutMs?: number
-  /** `_meta` of the request. Keys that begin with `convoke/` and the progress token are removed. */
+  /** The caller's own id of this call; a hosted server gets it back with its own object. Default: a random one. */
+  readonly callId?: string
+  /** `_meta` of the request. Keys of hosts (`convoke/`, ids of threads and accounts …) and the progress token are removed. */
   readonly meta?: JsonObject
 }
 

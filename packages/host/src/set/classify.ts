@@ -38,6 +38,7 @@ export function classifyCall(error: HostError, { what, idleTimeoutMs, totalTimeo
         ),
       }
     case 'CALL_TOTAL_TIMEOUT':
+      if (error.details['sent'] === false) return { kind: 'failed', error } // it says itself what was waited for
       return {
         kind: 'failed',
         error: again(

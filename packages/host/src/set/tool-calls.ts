@@ -1,171 +1,142 @@
-// One call of one tool on the connection that was captured: arguments checked, limits applied, the end told truthfully.
-import {
-  cleanJson,
-  HostError,
-  isObject,
-  type JsonObject,
-  withoutReservedKeys,
-  withoutReservedMeta,
-} from '../base/index.ts'
-import type { CatalogTool, OutputSchemas } from '../catalog/index.ts'
-import { hostErrorOf, type Platform, type RawAnswer, type RequestOptions, type ToolResult } from '../protocol/index.ts'
+// The calls of one binding: each goes to the connection that was captured, or, for a tool that was listed from an earlier run, to the live one if it is the same.
+import { HostError, isObject, type JsonObject } from '../base/index.ts'
+import type { CatalogTool, ToolSnapshot } from '../catalog/index.ts'
+import { resolveTraits } from '../config/index.ts'
+import { hostErrorOf, type RawAnswer, type RequestOptions } from '../protocol/index.ts'
 import type { CallOptions, CallOutcome } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
-import { type CallFacts, classifyCall } from './classify.ts'
+import { classifyCall } from './classify.ts'
+import { contractDifference, knownHints, type ToolContract } from './contract.ts'
+import { boundWhenReady, type LiveServers } from './live-servers.ts'
+import { type CallServices, PreparedCall } from './prepared-call.ts'
 
 /** What calls of one binding share. */
-export interface ToolCallsInit {
+export interface ToolCallsInit extends CallServices {
+  /** The servers that were captured. */
   readonly servers: ReadonlyMap<string, BoundServer>
-  readonly outputs: OutputSchemas
-  readonly platform: Platform
+  /** For tools that were listed from an earlier run; absent: such a tool cannot be called. */
+  readonly live?: LiveServers | undefined
 }
 
-const ignoreProgress = (): void => {}
+/** Whom a call is prepared for: a model never gets what is hidden from models. */
+export interface PrepareOptions {
+  readonly audience: 'model' | 'host'
+  /** Kept open until the prepared call is disposed; usually a lease on the generation. */
+  readonly hold?: AsyncDisposable | undefined
+}
 
 /** Calls tools; every way a call can end is an outcome. */
 export class ToolCalls {
   readonly #init: ToolCallsInit
+  /** Which listing each server had when the binding was taken. */
+  readonly #revisions: ReadonlyMap<string, number>
 
+  /** Make it in the same turn in which the view of the tools is taken: it notes the revisions of now. */
   constructor(init: ToolCallsInit) {
     this.#init = init
+    this.#revisions = new Map([...init.servers].map(([name, { catalog }]) => [name, catalog.revision]))
   }
 
-  /** Never rejects. */
+  /** A call of its own, which outlives the binding; undefined for a tool without a live connection, and for a model where the tool is hidden from models. */
+  prepare(tool: CatalogTool, { audience, hold }: PrepareOptions): PreparedCall | undefined {
+    const bound = this.#init.servers.get(tool.server)
+    if (bound === undefined || tool.state === 'cached' || !bound.view.allows(tool.rawName)) return undefined
+    if (audience === 'model' && !tool.visibleToModel) return undefined
+    return this.#prepared(tool, bound, { hold, revision: this.#revisions.get(tool.server) })
+  }
+
+  /** Never rejects. A tool that models do not see can be called here too. */
   async call(tool: CatalogTool, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    const what = `${tool.server}/${tool.rawName}`
-    let facts: CallFacts = { what, idleTimeoutMs: 0, totalTimeoutMs: 0 }
+    const { timeoutMs } = options
+    const beganAtMs = this.#init.platform.now()
     try {
-      const bound = this.#callable(tool)
-      const params = callParams(tool, args, options.meta)
-      const limits = limitsOf(bound, tool.rawName, options.timeoutMs)
-      facts = { what, ...limits }
-      return await this.#finish(tool, await this.#send(bound, params, { options, limits, tool }))
+      const prepared = await this.#callable(tool, options)
+      if (timeoutMs === undefined) return await prepared.call(args, options)
+      // The caller's limit is for the whole: also for the start of a server that slept.
+      const leftMs = Math.max(1, timeoutMs - (this.#init.platform.now() - beganAtMs))
+      return await prepared.call(args, { ...options, timeoutMs: leftMs })
     } catch (error) {
-      return classifyCall(hostErrorOf(error, tool.server), facts)
+      const what = `${tool.server}/${tool.rawName}`
+      return classifyCall(hostErrorOf(error, tool.server), { what, idleTimeoutMs: 0, totalTimeoutMs: timeoutMs ?? 0 })
     }
   }
 
   /** The answer as bytes. @throws {HostError} */
   async callRaw(tool: CatalogTool, params: JsonObject, options: RequestOptions): Promise<RawAnswer> {
-    const bound = this.#callable(tool)
-    const { arguments: args, _meta: meta, ...rest } = params
-    const checked = callParams(tool, args ?? {}, isObject(meta) ? meta : undefined)
-    const limits = limitsOf(bound, tool.rawName, options.totalTimeoutMs)
-    const request: RequestOptions = { ...options, ...limits, onProgress: options.onProgress ?? ignoreProgress }
-    const message = { ...rest, ...checked, ...(args === undefined ? { arguments: {} } : {}) }
-    try {
-      const answer = await bound.session.requestRaw('tools/call', message, request)
-      if (tool.outputSchema !== undefined && answer.kind === 'result') await this.#checkRaw(tool, answer)
-      return answer
-    } catch (error) {
-      throw this.#refused(bound, classifyCall(hostErrorOf(error, tool.server), factsOf(tool, limits)).error)
-    }
+    const { signal, totalTimeoutMs } = options
+    const prepared = await this.#callable(tool, { signal, timeoutMs: totalTimeoutMs })
+    return prepared.raw(params, options)
   }
 
-  #callable({ server, rawName }: CatalogTool): BoundServer {
+  /** @throws {HostError} `SERVER_NOT_READY`, `TOOL_DISABLED`; for a tool from an earlier run also what its server fails with, and `TOOL_CHANGED`. */
+  async #callable(tool: CatalogTool, limits: Waiting): Promise<PreparedCall> {
+    const { server, rawName } = tool
     const bound = this.#init.servers.get(server)
-    if (bound === undefined)
+    if (bound === undefined && tool.state === 'live')
       throw new HostError('SERVER_NOT_READY', `Server "${server}" was not ready when this view was taken`)
-    if (!bound.view.allows(rawName))
-      throw new HostError(
-        'TOOL_DISABLED',
-        `The configuration does not allow ${server}/${rawName} (tools.allow, tools.deny)`,
-      )
-    return bound
+    if (bound?.view.allows(rawName) === false) throw toolDisabled(server, rawName)
+    if (bound === undefined || tool.state === 'cached') return this.#fromCache(tool, limits)
+    return this.#prepared(tool, bound, { revision: this.#revisions.get(server) })
   }
 
-  async #send(bound: BoundServer, params: JsonObject, call: SentCall): Promise<ToolResult> {
-    const { options, limits, tool } = call
-    const endsAtMs = this.#init.platform.now() + limits.totalTimeoutMs
-    try {
-      return await bound.session.callTool(params, requestOptions(options, limits))
-    } catch (error) {
-      const failure = this.#refused(bound, hostErrorOf(error, tool.server))
-      const leftMs = endsAtMs - this.#init.platform.now()
-      if (!mayRepeat(failure, bound, tool.rawName) || leftMs <= 0) throw failure
-      return bound.session.callTool(params, requestOptions(options, { ...limits, totalTimeoutMs: leftMs }))
-    }
+  /** Waits for the server of now and looks whether it still has the tool that was shown. */
+  async #fromCache(tool: CatalogTool, { signal, timeoutMs }: Waiting): Promise<PreparedCall> {
+    const { server, rawName } = tool
+    const live = this.#init.live?.member(server)
+    if (live === undefined) throw new HostError('SERVER_UNKNOWN', `There is no server "${server}" any more`)
+    if (!live.view.allows(rawName)) throw toolDisabled(server, rawName)
+    const bound = await boundWhenReady(live, { platform: this.#init.platform, signal, timeoutMs })
+    const now = contractIn(bound.view.live, rawName)
+    if (now === undefined) throw toolChanged(tool, 'does not have it any more')
+    const difference = contractDifference(tool, now, knownHints(tool.state, resolveTraits(bound.definition)))
+    if (difference !== undefined) throw toolChanged(tool, `has changed ${difference}`)
+    const { annotations, ...shown } = tool
+    const same: CatalogTool = { ...shown, ...now, state: 'live' }
+    return this.#prepared(same, bound, { revision: bound.catalog.revision })
   }
 
-  /** Credentials that are not accepted any more concern the server, not only this call. */
-  #refused(bound: BoundServer, failure: HostError): HostError {
-    if (failure.code === 'AUTH_REQUIRED' && failure.details['status'] === 401)
-      bound.connection.credentialsRefused(failure)
-    return failure
-  }
-
-  async #finish(tool: CatalogTool, answer: ToolResult): Promise<CallOutcome> {
-    const result = withoutReservedMeta(answer)
-    if (result.isError === true) return { kind: 'tool-error', result }
-    if (tool.outputSchema !== undefined) await this.#check(tool, result)
-    return { kind: 'ok', result }
-  }
-
-  /** @throws {HostError} `OUTPUT_SCHEMA_MISMATCH`; a result without structured content, and a schema that cannot be used, pass. */
-  async #check(tool: CatalogTool, result: JsonObject): Promise<void> {
-    const { structuredContent } = result
-    if (tool.outputSchema === undefined || structuredContent === undefined) return
-    const check = await this.#init.outputs.check(tool.outputSchema, structuredContent)
-    if (check.kind !== 'invalid') return
-    throw new HostError(
-      'OUTPUT_SCHEMA_MISMATCH',
-      `${tool.server}/${tool.rawName} ran, but its structured content breaks its output schema at ${check.at} (${check.keyword})`,
-      { details: { at: check.at, keyword: check.keyword, result } },
-    )
-  }
-
-  async #checkRaw(tool: CatalogTool, { body }: RawAnswer): Promise<void> {
-    const result: unknown = JSON.parse(body.toString('utf8'))
-    if (isObject(result) && result['isError'] !== true) await this.#check(tool, result)
+  #prepared(
+    tool: CatalogTool,
+    bound: BoundServer,
+    { revision, hold }: { readonly revision: number | undefined; readonly hold?: AsyncDisposable | undefined },
+  ): PreparedCall {
+    const traits = resolveTraits(bound.definition)
+    return new PreparedCall({ tool, bound, traits, revision, hold, services: this.#init })
   }
 }
 
-interface Limits {
-  readonly idleTimeoutMs: number
-  readonly totalTimeoutMs: number
+interface Waiting {
+  readonly signal?: AbortSignal | undefined
+  readonly timeoutMs?: number | undefined
 }
 
-interface SentCall {
-  readonly options: CallOptions
-  readonly limits: Limits
-  readonly tool: CatalogTool
-}
-
-/** The caller's limit is for the whole call; the smaller one holds. */
-function limitsOf({ definition }: BoundServer, rawName: string, timeoutMs: number | undefined): Limits {
-  const override = definition.tools.overrides?.[rawName]
-  const totalTimeoutMs = override?.toolTotalTimeoutMs ?? definition.toolTotalTimeoutMs
+/** What a call of the listed tool depends on. */
+function contractIn(listed: ToolSnapshot | undefined, rawName: string): ToolContract | undefined {
+  const tool = listed?.tools.find((one) => one.rawName === rawName)
+  if (listed === undefined || tool === undefined) return undefined
+  const { inputSchema, outputSchema, annotations, _meta: meta } = tool.definition
   return {
-    idleTimeoutMs: override?.toolTimeoutMs ?? definition.toolTimeoutMs,
-    totalTimeoutMs: timeoutMs === undefined ? totalTimeoutMs : Math.min(timeoutMs, totalTimeoutMs),
+    rawName,
+    inputSchema: inputSchema as JsonObject,
+    parallelToolCalls: listed.facts.parallelToolCalls,
+    ...(isObject(outputSchema) ? { outputSchema } : {}),
+    ...(isObject(annotations) ? { annotations } : {}),
+    ...(isObject(meta) ? { meta } : {}),
   }
 }
 
-function factsOf({ server, rawName }: CatalogTool, limits: Limits): CallFacts {
-  return { what: `${server}/${rawName}`, ...limits }
+/** @internal */
+export function toolDisabled(server: string, rawName: string): HostError {
+  return new HostError(
+    'TOOL_DISABLED',
+    `The configuration does not allow ${server}/${rawName} (tools.allow, tools.deny)`,
+  )
 }
 
-/** @throws {HostError} `ARGUMENTS_INVALID` */
-function callParams({ server, rawName }: CatalogTool, args: unknown, meta: JsonObject | undefined): JsonObject {
-  if (!isObject(args))
-    throw new HostError('ARGUMENTS_INVALID', `The arguments of ${server}/${rawName} have to be a JSON object`)
-  if (meta === undefined) return { name: rawName, arguments: args }
-  const { progressToken: _, ...own } = withoutReservedKeys(meta)
-  return { name: rawName, arguments: args, _meta: own }
-}
-
-/** Progress is always asked for: it keeps the idle limit from ending a call that works. */
-function requestOptions({ timeoutMs: _, meta: __, onProgress, ...rest }: CallOptions, limits: Limits): RequestOptions {
-  return {
-    ...rest,
-    idleTimeoutMs: limits.idleTimeoutMs,
-    totalTimeoutMs: limits.totalTimeoutMs,
-    onProgress: onProgress === undefined ? ignoreProgress : (progress) => onProgress(cleanJson(progress).value),
-  }
-}
-
-/** Only what our own configuration calls idempotent, and only while the captured session itself lives. */
-function mayRepeat({ code, details }: HostError, { definition, session }: BoundServer, rawName: string): boolean {
-  const isLost = code === 'CONNECTION_LOST' && details['sent'] === true
-  return isLost && !session.isClosed && definition.tools.overrides?.[rawName]?.idempotent === true
+function toolChanged({ server, rawName }: CatalogTool, difference: string): HostError {
+  return new HostError(
+    'TOOL_CHANGED',
+    `${server}/${rawName} was listed from an earlier run, and its server ${difference}. The call was not sent; look at the tools again`,
+    { details: { server, difference, sent: false } },
+  )
 }
