@@ -6,7 +6,7 @@ import { hostErrorOf } from '../protocol/index.ts'
 import type { CallOptions, CallOutcome } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
 import { classifyCall } from './classify.ts'
-import { boundNow, boundWhenReady, type LiveServer, type LiveServers } from './live-servers.ts'
+import { boundNow, boundWhenReady, type LiveServer, type LiveServers, withoutWaiting } from './live-servers.ts'
 import { type CallServices, PreparedCall } from './prepared-call.ts'
 import { toolDisabled } from './tool-calls.ts'
 
@@ -39,9 +39,8 @@ export async function callTool(call: DirectCall, services: DirectCallServices): 
     const bound = await serverOf(call, services)
     const traits = resolveTraits(bound.definition)
     const prepared = new PreparedCall({ tool: unlisted(bound, tool), bound, traits, revision: undefined, services })
-    if (call.timeoutMs === undefined) return await prepared.call(args, options)
-    const leftMs = Math.max(1, call.timeoutMs - (platform.now() - beganAtMs))
-    return await prepared.call(args, { ...options, timeoutMs: leftMs })
+    const waitedMs = call.wait === 'ready' ? platform.now() - beganAtMs : 0
+    return await prepared.call(args, withoutWaiting(options, waitedMs))
   } catch (error) {
     const facts = { what: `${server}/${tool}`, idleTimeoutMs: 0, totalTimeoutMs: call.timeoutMs ?? 0 }
     return classifyCall(hostErrorOf(error, server), facts)

@@ -44,6 +44,15 @@ export async function boundWhenReady(live: LiveServer, options: WaitOptions): Pr
   return { definition: view.definition, session: outcome.session, catalog, view, connection }
 }
 
+/** What is left of a caller's limit after so long, in whole milliseconds; at least 1. */
+export function withoutWaiting<Options extends { readonly timeoutMs?: number }>(
+  options: Options,
+  waitedMs: number,
+): Options {
+  const { timeoutMs } = options
+  return timeoutMs === undefined ? options : { ...options, timeoutMs: Math.max(1, timeoutMs - Math.floor(waitedMs)) }
+}
+
 async function readyWithin(
   connection: ServerConnection,
   { platform, signal, timeoutMs }: WaitOptions,

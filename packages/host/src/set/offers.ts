@@ -1,5 +1,5 @@
 // Resources, prompts and completions of a binding: who offers what, and whom to ask.
-import { closestNames, HostError, isObject, type JsonObject, untilAborted, withoutReservedKeys } from '../base/index.ts'
+import { closestNames, HostError, isObject, type JsonObject, untilAborted } from '../base/index.ts'
 import {
   type Aggregate,
   aggregatePrompts,
@@ -10,9 +10,11 @@ import {
   type CatalogResourceTemplate,
   SERVER_META_KEY,
 } from '../catalog/index.ts'
-import type { RequestOptions } from '../protocol/index.ts'
+import type { Platform } from '../protocol/index.ts'
 import type { CallOptions, ListingOptions } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
+import { boundWhenReady, type LiveServers } from './live-servers.ts'
+import { askServer, type Question } from './resource-client.ts'
 
 /** A listing that routes a request may be so old, in milliseconds; one that is shown is always asked for. */
 const ROUTING_AGE_MS = 60_000
@@ -22,24 +24,33 @@ const URI_CHARS_MAX = 8_192
 export interface BoundOffersInit {
   readonly servers: ReadonlyMap<string, BoundServer>
   readonly nameCharsMax: number
+  readonly platform: Platform
+  /** For requests that name a server which was not captured: it is waited for. Absent: only captured servers are asked. */
+  readonly live?: LiveServers | undefined
 }
 
-/** Asks the captured servers, and nobody else. */
+/** Asks the captured servers; whoever names a single server that was not captured waits for the one of now. */
 export class BoundOffers {
   readonly #servers: ReadonlyMap<string, BoundServer>
   readonly #nameCharsMax: number
+  readonly #platform: Platform
+  readonly #live: LiveServers | undefined
 
-  constructor({ servers, nameCharsMax }: BoundOffersInit) {
+  constructor({ servers, nameCharsMax, platform, live }: BoundOffersInit) {
     this.#servers = servers
     this.#nameCharsMax = nameCharsMax
+    this.#platform = platform
+    this.#live = live
   }
 
-  resources(options: ListingOptions): Promise<Aggregate<CatalogResource>> {
-    return untilAborted(aggregateResources(this.#sources(options.servers), 0), options.signal)
+  async resources(options: ListingOptions): Promise<Aggregate<CatalogResource>> {
+    const sources = await this.#listed(options, 'resources/list')
+    return untilAborted(aggregateResources(sources, 0), options.signal)
   }
 
-  templates(options: ListingOptions): Promise<Aggregate<CatalogResourceTemplate>> {
-    return untilAborted(aggregateTemplates(this.#sources(options.servers), 0), options.signal)
+  async templates(options: ListingOptions): Promise<Aggregate<CatalogResourceTemplate>> {
+    const sources = await this.#listed(options, 'resources/templates/list')
+    return untilAborted(aggregateTemplates(sources, 0), options.signal)
   }
 
   prompts(options: ListingOptions): Promise<Aggregate<CatalogPrompt>> {
@@ -51,15 +62,22 @@ export class BoundOffers {
     if (uri.length > URI_CHARS_MAX)
       throw new HostError('ARGUMENTS_INVALID', `A URI has at most ${URI_CHARS_MAX} characters`)
     const wanted = server ?? serverIn(options.meta)
-    const owner = wanted === undefined ? await this.#ownerOf(uri) : this.#server(wanted)
-    return request(owner, { method: 'resources/read', params: { uri }, options })
+    const owner = wanted === undefined ? await this.#ownerOf(uri) : undefined
+    const name = owner?.definition.name ?? String(wanted)
+    const what = `resources/read failed for "${name}" (${uri})`
+    return this.#ask(
+      () => owner ?? this.#named(name, options),
+      { method: 'resources/read', params: { uri }, what },
+      options,
+    )
   }
 
   /** @throws {HostError} `PROMPT_UNKNOWN`, or what the server failed with. */
   async getPrompt(name: string, args: JsonObject, options: CallOptions): Promise<JsonObject> {
     const prompt = await this.#prompt(name)
     const params = { name: prompt.rawName, arguments: args }
-    return request(this.#server(prompt.server), { method: 'prompts/get', params, options })
+    const what = `prompts/get failed for "${prompt.server}" (${prompt.rawName})`
+    return this.#ask(() => this.#server(prompt.server), { method: 'prompts/get', params, what }, options)
   }
 
   /** @throws {HostError} `ARGUMENTS_INVALID`, `PROMPT_UNKNOWN`, `RESOURCE_UNKNOWN`, `RESOURCE_AMBIGUOUS` … */
@@ -67,7 +85,9 @@ export class BoundOffers {
     const { ref, _meta: meta, ...rest } = params
     if (!isObject(ref)) throw new HostError('ARGUMENTS_INVALID', 'A completion needs a "ref"')
     const routed = await this.#reference(ref, isObject(meta) ? meta : options.meta)
-    return request(routed.owner, { method: 'completion/complete', params: { ...rest, ref: routed.ref }, options })
+    const asked = { method: 'completion/complete', params: { ...rest, ref: routed.ref } }
+    const what = `completion/complete failed for "${routed.owner.definition.name}"`
+    return this.#ask(() => routed.owner, { ...asked, what }, options)
   }
 
   async #reference(ref: JsonObject, meta: JsonObject | undefined): Promise<{ owner: BoundServer; ref: JsonObject }> {
@@ -156,31 +176,46 @@ export class BoundOffers {
     )
   }
 
-  #sources(
-    servers?: readonly string[],
-  ): { server: string; session: BoundServer['session']; catalog: BoundServer['catalog'] }[] {
+  /** Only a listing of one server waits for it; one of many asks those that were captured. */
+  async #listed(options: ListingOptions, method: string): Promise<readonly Source[]> {
+    const { servers, signal } = options
+    const [only] = servers ?? []
+    if (servers?.length !== 1 || only === undefined || this.#servers.has(only)) return this.#sources(servers)
+    try {
+      return [sourceOf(await this.#named(only, { signal }))]
+    } catch (error) {
+      if (!HostError.is(error)) throw error
+      const message = `${method} failed for "${only}": ${error.message}`
+      throw new HostError(error.code, message, { details: error.details, cause: error })
+    }
+  }
+
+  /** The captured server; else the one of now, once it is ready. @throws {HostError} */
+  #named(
+    name: string,
+    { signal, timeoutMs }: Pick<CallOptions, 'timeoutMs'> & { readonly signal?: AbortSignal | undefined },
+  ): BoundServer | Promise<BoundServer> {
+    const live = this.#servers.has(name) ? undefined : this.#live?.member(name)
+    if (live === undefined) return this.#server(name)
+    return boundWhenReady(live, { platform: this.#platform, signal, timeoutMs })
+  }
+
+  #ask(find: () => BoundServer | Promise<BoundServer>, question: Question, options: CallOptions): Promise<JsonObject> {
+    return askServer(find, question, { options, platform: this.#platform })
+  }
+
+  #sources(servers?: readonly string[]): Source[] {
     const chosen = servers === undefined ? [...this.#servers.values()] : servers.map((name) => this.#server(name))
-    return chosen.map(({ definition, session, catalog }) => ({ server: definition.name, session, catalog }))
+    return chosen.map(sourceOf)
   }
 }
 
-interface Asked {
-  readonly method: string
-  readonly params: JsonObject
-  readonly options: CallOptions
+interface Source extends Pick<BoundServer, 'session' | 'catalog'> {
+  readonly server: string
 }
 
-/** The limits of a tool call hold for these requests too. */
-async function request({ definition, session }: BoundServer, { method, params, options }: Asked): Promise<JsonObject> {
-  const { timeoutMs, meta, ...rest } = options
-  const limits: RequestOptions = {
-    ...rest,
-    idleTimeoutMs: definition.toolTimeoutMs,
-    totalTimeoutMs: Math.min(timeoutMs ?? Infinity, definition.toolTotalTimeoutMs),
-  }
-  const { progressToken: _, ...own } = withoutReservedKeys(meta ?? {})
-  const isBare = Object.keys(own).length === 0
-  return session.request(method, isBare ? params : { ...params, _meta: own }, limits)
+function sourceOf({ definition, session, catalog }: BoundServer): Source {
+  return { server: definition.name, session, catalog }
 }
 
 function serverIn(meta: JsonObject | undefined): string | undefined {

@@ -7,7 +7,7 @@ import type { CallOptions, CallOutcome } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
 import { classifyCall } from './classify.ts'
 import { contractDifference, knownHints, type ToolContract } from './contract.ts'
-import { boundWhenReady, type LiveServers } from './live-servers.ts'
+import { boundWhenReady, type LiveServers, withoutWaiting } from './live-servers.ts'
 import { type CallServices, PreparedCall } from './prepared-call.ts'
 
 /** What calls of one binding share. */
@@ -51,10 +51,9 @@ export class ToolCalls {
     const beganAtMs = this.#init.platform.now()
     try {
       const prepared = await this.#callable(tool, options)
-      if (timeoutMs === undefined) return await prepared.call(args, options)
       // The caller's limit is for the whole: also for the start of a server that slept.
-      const leftMs = Math.max(1, timeoutMs - (this.#init.platform.now() - beganAtMs))
-      return await prepared.call(args, { ...options, timeoutMs: leftMs })
+      const waitedMs = tool.state === 'cached' ? this.#init.platform.now() - beganAtMs : 0
+      return await prepared.call(args, withoutWaiting(options, waitedMs))
     } catch (error) {
       const what = `${tool.server}/${tool.rawName}`
       return classifyCall(hostErrorOf(error, tool.server), { what, idleTimeoutMs: 0, totalTimeoutMs: timeoutMs ?? 0 })
@@ -125,7 +124,7 @@ function contractIn(listed: ToolSnapshot | undefined, rawName: string): ToolCont
   }
 }
 
-/** @internal */
+/** The filter holds for calls as for listings. */
 export function toolDisabled(server: string, rawName: string): HostError {
   return new HostError(
     'TOOL_DISABLED',

@@ -1,0 +1,1 @@
+export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './resource-client.ts'
