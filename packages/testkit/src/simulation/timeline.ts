@@ -1,0 +1,161 @@
+// The virtual clock: everything that will happen, in the order in which it will. Nothing happens until somebody asks for the next thing.
+import type { TimerHandle } from '@convoke/wire'
+import type { Random } from './random.ts'
+
+/** Something that is going to happen. `timer`: the host asked for it. `world`: the world outside does it. */
+interface Due {
+  readonly atMs: number
+  /** Decides between what is due at the same moment. */
+  readonly tie: number
+  readonly order: number
+  readonly kind: 'timer' | 'world'
+  readonly background: boolean
+  readonly run: () => void
+  cancelled: boolean
+}
+
+/** A timer of a loaded machine is late by up to so much, in milliseconds, in some cases. */
+const LATE_MS_MAX = 12
+const LATE_PERCENT = 15
+
+/** The clock and everything that waits for it. Times are in ms. */
+export class Timeline {
+  nowMs = 0
+  readonly #random: Random
+  readonly #heap: Due[] = []
+  readonly #timers = new Set<Due>()
+  #order = 0
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  /** Timers of the host that have neither rung nor been cleared. */
+  get timerCount(): number {
+    return this.#timers.size
+  }
+
+  /** How many of them would keep a real process alive. */
+  get foregroundTimerCount(): number {
+    let count = 0
+    for (const { background } of this.#timers) if (!background) count += 1
+    return count
+  }
+
+  /** For the platform: as Node's timers, never before their time and never in the tick that sets them. */
+  setTimer(callback: () => void, ms: number, kind?: 'background'): TimerHandle {
+    const lateMs = this.#random.chance(LATE_PERCENT) ? this.#random.below(LATE_MS_MAX) : 0
+    const due = this.#push(this.nowMs + Math.max(1, ms) + lateMs, callback, kind === 'background' ? kind : 'timer')
+    this.#timers.add(due)
+    return due
+  }
+
+  clearTimer(timer: TimerHandle | undefined): void {
+    const due = timer as Due | undefined
+    if (due === undefined) return
+    due.cancelled = true
+    this.#timers.delete(due)
+  }
+
+  /** The world does something, after `minMs` to `maxMs`. */
+  later(minMs: number, maxMs: number, run: () => void): void {
+    this.#push(this.nowMs + this.#random.between(minMs, maxMs), run, 'world')
+  }
+
+  /** The world does something at a given time. */
+  at(atMs: number, run: () => void): void {
+    this.#push(Math.max(this.nowMs, atMs), run, 'world')
+  }
+
+  /** When the next thing happens; undefined: nothing ever will. */
+  get nextAtMs(): number | undefined {
+    this.#dropCancelled()
+    return this.#heap[0]?.atMs
+  }
+
+  /** Makes the next thing happen. False when there is none. */
+  step(): boolean {
+    this.#dropCancelled()
+    const due = this.#pop()
+    if (due === undefined) return false
+    if (due.atMs > this.nowMs) this.nowMs = due.atMs
+    this.#timers.delete(due)
+    due.run()
+    return true
+  }
+
+  #push(atMs: number, run: () => void, kind: Due['kind'] | 'background'): Due {
+    const due: Due = {
+      atMs,
+      tie: this.#random.next(),
+      order: this.#order++,
+      kind: kind === 'background' ? 'timer' : kind,
+      background: kind === 'background',
+      run,
+      cancelled: false,
+    }
+    const heap = this.#heap
+    let at = heap.push(due) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      if (!isBefore(due, heap[above] as Due)) break
+      heap[at] = heap[above] as Due
+      at = above
+    }
+    heap[at] = due
+    return due
+  }
+
+  #dropCancelled(): void {
+    while (this.#heap[0]?.cancelled === true) this.#pop()
+  }
+
+  #pop(): Due | undefined {
+    const heap = this.#heap
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || heap.length === 0) return first
+    let at = 0
+    for (;;) {
+      let below = 2 * at + 1
+      if (below >= heap.length) break
+      if (below + 1 < heap.length && isBefore(heap[below + 1] as Due, heap[below] as Due)) below += 1
+      if (!isBefore(heap[below] as Due, last)) break
+      heap[at] = heap[below] as Due
+      at = below
+    }
+    heap[at] = last
+    return first
+  }
+}
+
+/** What goes through it keeps its order, whatever chance says about the moments. */
+export class Pipe {
+  readonly #timeline: Timeline
+  readonly #steps: (() => void)[] = []
+  #lastAtMs = 0
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline
+  }
+
+  /** After `ms`, and after everything that was put in before. */
+  put(ms: number, step: () => void): void {
+    this.#lastAtMs = Math.max(this.#lastAtMs, this.#timeline.nowMs + ms)
+    this.#steps.push(step)
+    this.#timeline.at(this.#lastAtMs, () => this.#steps.shift()?.())
+  }
+}
+
+function isBefore(one: Due, other: Due): boolean {
+  if (one.atMs !== other.atMs) return one.atMs < other.atMs
+  return one.tie === other.tie ? one.order < other.order : one.tie < other.tie
+}
+
+/** After so many turns nothing of Node's own queues is left: what one callback puts off by `setImmediate`, the next turn has done. */
+const TURNS = 3
+
+/** Lets every microtask, tick and stream callback run that is due now. Virtual time stands still. */
+export async function drain(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
