@@ -23,13 +23,10 @@ export interface AccountSource {
   readonly origins: readonly string[]
   /** Undefined: nobody is signed in. */
   current(): Account | undefined
-  /** The bearer token of this account, never kept by the caller; undefined when the account is not the current one any more. */
-  token(account: Account, options: { readonly signal?: AbortSignal }): string | undefined | Promise<string | undefined>
-  /**
-   * A server refused the token. True: there is a newer one now, ask again.
-   * Calls that were refused together ask once.
-   */
-  refresh(account: Account, options: { readonly signal?: AbortSignal }): Promise<boolean>
+  /** The bearer token of this account, read before every request; undefined when the account is not the current one any more. */
+  token(account: Account): string | undefined | Promise<string | undefined>
+  /** A server refused the token. True: there is a newer one of the same grant now. Requests that were refused together ask once. */
+  refresh(account: Account): Promise<boolean>
   /** @returns a function that ends the subscription. */
   onChange(listener: (change: AccountChange) => void): () => void
 }

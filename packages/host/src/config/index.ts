@@ -1,3 +1,9 @@
+export {
+  type EnvironmentAuthority,
+  isAllowed,
+  type RegistrationAuthority,
+  type ServerRequirement,
+} from './authority.ts'
 export { checkServer } from './check.ts'
 export {
   type ApprovalMode,
@@ -23,5 +29,16 @@ export { type AddServerOptions, addServer, removeServer } from './editing.ts'
 export { type ConfigEntry, type ConfigFile, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 export { didYouMean } from './near-names.ts'
 export { type PathFacts, type StandardPaths, standardPaths } from './paths.ts'
+export type { RegistrationSource } from './registration-source.ts'
+export {
+  type DisabledReason,
+  type RegistrationAction,
+  type RegistrationCatalog,
+  type RegistrationConflict,
+  type ResolvedRegistration,
+  resolveRegistrations,
+  type ShadowedRegistration,
+  sameRegistration,
+} from './registrations.ts'
 export { configSchema } from './schema.ts'
 export { type CredentialSource, resolveTraits, type ServerTraits } from './traits.ts'
