@@ -42,9 +42,12 @@ export function tellAbsent(terminal: Terminal, absent: readonly ServerStatus[]):
   }
 }
 
+/** What a person should look at; the rest was asked for, or only has another name. */
+const TOLD: ReadonlySet<CatalogNote['kind']> = new Set(['rejected', 'cleaned', 'cut'])
+
 /** Tells, on stderr, which tools were left out or changed, and why. What the configuration asked for needs no telling. */
 export function tellNotes(terminal: Terminal, notes: readonly CatalogNote[]): void {
-  const told = notes.filter(({ kind }) => kind !== 'filtered')
+  const told = notes.filter(({ kind }) => TOLD.has(kind))
   for (const { server, item, kind, reason } of told.slice(0, NOTES_SHOWN_MAX)) {
     const what = kind === 'rejected' ? 'left out' : kind
     terminal.notice(styled('yellow', `${what}: `), cleanLine(`${server}/${item}`), ': ', cleanLine(reason))

@@ -116,8 +116,11 @@ verifies(['catalog.020', 'catalog.023'], async () => {
   await using _ = host
   await host.whenSettled()
   await using before = await host.bind()
-  const listings = async (): Promise<number> =>
-    (await seenBy(before, 's')).requests.filter((one) => one === 'tools/list').length
+  // A call that was prepared on an older listing is not sent: each look takes a view of its own.
+  const listings = async (): Promise<number> => {
+    await using now = await host.bind()
+    return (await seenBy(now, 's')).requests.filter((one) => one === 'tools/list').length
+  }
   const changed = eventOf(host, 'tool-catalog.changed')
   await callTool(before, 's/grow')
   const { revision } = await changed
@@ -129,7 +132,7 @@ verifies(['catalog.020', 'catalog.023'], async () => {
   expect(before.tool('s__new_1_1')).toBeUndefined()
   // Notices without a change are answered by one listing and told to nobody.
   const asked = await listings()
-  await callTool(before, 's/cry')
+  await callTool(after, 's/cry')
   await expect.poll(listings, { interval: 50, timeout: 10_000 }).toBe(asked + 1)
   await using same = await host.bind()
   expect([same.revision, same.tools]).toEqual([after.revision, after.tools])
@@ -188,17 +191,26 @@ verifies('catalog.021', async () => {
     )
     .toBe(40)
   expect(all()).toBeLessThanOrEqual(3)
-  const { requests } = await seenBy(binding, 's')
+  await using last = await host.bind()
+  const { requests } = await seenBy(last, 's')
   expect(requests.filter((one) => one === 'tools/list').length).toBeLessThanOrEqual(5)
 })
 
 verifies('catalog.022', async () => {
-  const { host } = await hostOf([scripted('s')])
+  const { host } = await hostOf([
+    scripted('s', {
+      tools: [
+        { name: 'cry', does: { kind: 'list-changed', what: 'tools', count: 400, everyMs: 20 } },
+        { name: 'seen', does: { kind: 'seen' } },
+        { name: 'echo' },
+      ],
+    }),
+  ])
   await using _ = host
   await host.whenSettled()
   await using binding = await host.bind()
   // A notice right after each listing, until the breaker speaks.
-  const storm = callTool(binding, 's/change', { count: 400, everyMs: 20 })
+  const storm = callTool(binding, 's/cry')
   await expect.poll(() => statusOf(host, 's').reason?.code, { timeout: 20_000 }).toBe('CATALOG_STORM')
   expect(statusOf(host, 's')).toMatchObject({
     state: 'ready',
@@ -365,7 +377,7 @@ test('changes of resources and prompts are told, and asked for again', async () 
   await host.whenSettled()
   await using binding = await host.bind()
   for (const { name } of tools) await callTool(binding, `s/${name}`)
-  const told = events.filter(({ kind }) => kind !== 'server.state-changed')
+  const told = events.filter(({ kind }) => kind !== 'server.state-changed' && !kind.startsWith('set.'))
   expect(told).toEqual([
     { kind: 'resource.updated', server: 's', uri: 'scripted://one' },
     { kind: 'prompt-catalog.changed', server: 's' },

@@ -1,53 +1,96 @@
 // One member's view of a catalog: the same listing may be shown to several generations, each with the filter and the modes of its own day.
 import { type JsonObject, sameJson } from '../base/index.ts'
-import type { ServerDefinition } from '../config/index.ts'
+import type { ServerDefinition, ServerTraits } from '../config/index.ts'
 import type { CatalogNote } from '../events/index.ts'
+import { withoutAnnotations, withoutReadOnlyHint } from './annotations.ts'
+import type { CatalogCacheEntry } from './cache-entry.ts'
 import { type ToolFilter, toolFilter } from './filter.ts'
 import type { ToolListing } from './listing.ts'
 import type { ServerCatalog } from './server-catalog.ts'
+import { type Attribution, NO_ATTRIBUTION } from './shaping.ts'
 import { memberFacts, type ToolSnapshot, toolSnapshot } from './snapshot.ts'
 
 /** What the traits of a server decide about its catalog. */
-export interface CatalogTraits {
-  readonly isHosted: boolean
-}
+export type CatalogTraits = Pick<ServerTraits, 'isHosted'>
 
 /** What a view is made of. */
 export interface CatalogViewInit {
   readonly catalog: ServerCatalog
   readonly definition: ServerDefinition
   readonly traits: CatalogTraits
+  /** Where the catalog is kept. Absent: nowhere. */
+  readonly cache?: CatalogCacheEntry | undefined
+  /** Why it is not kept. */
+  readonly uncachedBecause?: string | undefined
+  /** Which plugins use what. Default: what the definition itself says. */
+  readonly attribution?: Attribution | undefined
   /** The view before this one: what it made of a listing stays when nothing that is read of the definition has changed. */
   readonly previous?: CatalogView | undefined
+}
+
+interface Made {
+  readonly listing: ToolListing
+  readonly snapshot: ToolSnapshot
 }
 
 /** What one member shows of what one server listed. Nothing here connects, asks or waits. */
 export class CatalogView {
   readonly catalog: ServerCatalog
   readonly definition: ServerDefinition
+  readonly traits: CatalogTraits
+  readonly cache: CatalogCacheEntry | undefined
+  /** Why the catalog is not kept; undefined when it is. */
+  readonly uncachedBecause: string | undefined
   /** Does the member's configuration allow the tool of this raw name? */
   readonly allows: ToolFilter
-  #live: { readonly listing: ToolListing; readonly snapshot: ToolSnapshot } | undefined
+  readonly #given: Attribution | undefined
+  readonly #attribution: Attribution
+  #live: Made | undefined
+  #cached: Made | undefined
 
-  constructor({ catalog, definition, previous }: CatalogViewInit) {
+  constructor(init: CatalogViewInit) {
+    const { catalog, definition, traits, cache, previous } = init
     this.catalog = catalog
     this.definition = definition
+    this.traits = traits
+    this.cache = cache
+    this.uncachedBecause = cache === undefined ? init.uncachedBecause : undefined
     this.allows = toolFilter(definition.tools)
-    if (previous !== undefined && hasSamePolicy(previous.definition, definition)) this.#live = previous.#live
+    this.#given = init.attribution
+    this.#attribution = init.attribution ?? ownAttribution(definition)
+    if (previous === undefined || previous.#given !== init.attribution || !hasSamePolicy(previous, init)) return
+    this.#live = previous.#live
+    this.#cached = previous.#cached
   }
 
   /** The tools of the connection's own last listing; undefined before the first one. Made once per listing. */
   get live(): ToolSnapshot | undefined {
-    const { listing } = this.catalog
+    const { listing, identity } = this.catalog
     if (listing === undefined) return undefined
     if (this.#live?.listing !== listing)
-      this.#live = { listing, snapshot: toolSnapshot(listing, memberFacts(this.definition, 'live'), this.allows) }
+      this.#live = { listing, snapshot: this.#snapshot(listing, 'live', identity?.instructions) }
     return this.#live.snapshot
   }
 
-  /** The tools of an earlier listing, also of another process; undefined when none is kept. */
+  /**
+   * The tools of an earlier listing, also of another process or of another connection of the same account; undefined when none is kept. Whoever
+   * took it may go on with it when it expires, and may not when `isCacheDisabled` becomes true.
+   */
   get cached(): ToolSnapshot | undefined {
-    return undefined
+    const kept = this.cache?.snapshot
+    if (this.cache === undefined || kept === undefined) return undefined
+    const { sharing } = this.cache.scope
+    // What is said to be harmless may have changed since; what is said to be harmful still counts where it was kept.
+    const listing = sharing === 'account' ? withoutReadOnlyHint(kept.listing) : withoutAnnotations(kept.listing)
+    if (this.#cached?.listing !== listing)
+      this.#cached = { listing, snapshot: this.#snapshot(listing, 'cached', kept.identity.instructions) }
+    return this.#cached.snapshot
+  }
+
+  /** For looking around, never for calling: what the account lists by now for a hosted server, else the own tools, else the cached ones. */
+  get discovered(): ToolSnapshot | undefined {
+    const isShared = this.cache?.scope.sharing === 'account'
+    return isShared ? (this.cached ?? this.live) : (this.live ?? this.cached)
   }
 
   /** Is there a cached tool that passes the filter and may be shown to a model? */
@@ -55,19 +98,50 @@ export class CatalogView {
     return this.cached?.tools.some(({ visibleToModel }) => visibleToModel) === true
   }
 
+  /** The server asked that nothing is kept of its catalog. */
+  get isCacheDisabled(): boolean {
+    return this.cache?.isDisabled === true
+  }
+
+  /** When the cached catalog was listed, in milliseconds of the epoch. */
+  get cachedAtMs(): number | undefined {
+    return this.cache?.snapshot?.listedAtMs
+  }
+
+  /** Why the cached catalog may not be what the server lists today. */
+  get staleBecause(): string | undefined {
+    return this.cache?.staleBecause
+  }
+
   /** What the server said of itself when its catalog was cached. */
   get serverInfo(): JsonObject | undefined {
-    return undefined
+    return this.cache?.snapshot?.identity.serverInfo
   }
 
   /** What was left out, cleaned or cut: of the live tools if there are any, else of the cached ones. */
   get notes(): readonly CatalogNote[] {
     return (this.live ?? this.cached)?.notes ?? []
   }
+
+  #snapshot(listing: ToolListing, state: 'live' | 'cached', instructions: string | undefined): ToolSnapshot {
+    const facts = memberFacts(this.definition, { state, isHosted: this.traits.isHosted, instructions })
+    return toolSnapshot(listing, { facts, allows: this.allows, attribution: this.#attribution })
+  }
 }
 
-/** Does everything that a snapshot takes from a definition agree? */
-function hasSamePolicy(one: ServerDefinition, other: ServerDefinition): boolean {
-  if (one === other) return true
-  return sameJson(one.tools, other.tools) && sameJson(memberFacts(one, 'live'), memberFacts(other, 'live'))
+function ownAttribution({ plugin }: ServerDefinition): Attribution {
+  return plugin === undefined ? NO_ATTRIBUTION : { ...NO_ATTRIBUTION, pluginsOfServer: () => [plugin.displayName] }
+}
+
+/** Does everything that a snapshot takes from a member agree? */
+function hasSamePolicy(previous: CatalogView, { definition, traits }: CatalogViewInit): boolean {
+  if (previous.traits.isHosted !== traits.isHosted) return false
+  const { definition: before } = previous
+  if (before === definition) return true
+  const facts = { state: 'live', isHosted: traits.isHosted, instructions: undefined } as const
+  return (
+    sameJson(before.tools, definition.tools) &&
+    sameJson(before.plugin, definition.plugin) &&
+    sameJson(memberFacts(before, facts), memberFacts(definition, facts))
+  )
 }

@@ -36,6 +36,8 @@ export interface CatalogTool {
   readonly environment: string
   /** What the tool acts on behind a hosted server; other servers have none. */
   readonly connector?: CatalogConnector
+  /** Names, for people, of the plugins that the tool is part of. */
+  readonly plugins?: readonly string[]
   /** The tool as the server sent it, by reference. Server text: clean it before a person or a model sees it. */
   readonly definition: JsonObject
 }

@@ -4,7 +4,25 @@ export {
   aggregateTemplates,
   SERVER_META_KEY,
 } from './aggregate.ts'
+export { CatalogCacheEntry } from './cache-entry.ts'
+export {
+  type CacheDecision,
+  type CacheFacts,
+  type CacheScope,
+  type CredentialFacts,
+  cacheScope,
+  type EnvironmentFacts,
+  LOCAL_ENVIRONMENT,
+} from './cache-scope.ts'
+export type { CachedCatalog, NegotiatedIdentity } from './cached-catalog.ts'
+export {
+  CATALOG_STORE_LIMITS,
+  type CacheProblem,
+  CatalogCache,
+  type CatalogCacheOptions,
+} from './catalog-cache.ts'
 export { type CatalogTraits, CatalogView, type CatalogViewInit } from './catalog-view.ts'
+export { appMetaOf } from './connectors.ts'
 export type {
   Aggregate,
   CatalogConnector,
@@ -19,6 +37,7 @@ export {
   type NamespacedName,
 } from './names.ts'
 export { OutputSchemas } from './output-schemas.ts'
-export { ServerCatalog } from './server-catalog.ts'
+export { ServerCatalog, type ServerCatalogOptions } from './server-catalog.ts'
+export type { Attribution } from './shaping.ts'
 export type { ToolSnapshot } from './snapshot.ts'
-export { type ToolView, toolView } from './tool-view.ts'
+export { type NamePolicy, type ToolView, toolView } from './tool-view.ts'

@@ -7,10 +7,12 @@ import {
   digestHex,
   isObject,
   type JsonObject,
-  withoutReservedMeta,
+  withoutReservedKeys,
 } from '../base/index.ts'
 import type { CatalogNote } from '../events/index.ts'
 import type { Listing } from '../protocol/index.ts'
+import { hostedKeysOf, withoutConnectorKeys } from './connectors.ts'
+import type { CatalogConnector } from './entries.ts'
 import { isVisibleToModel } from './visibility.ts'
 
 /** One tool as it was listed. */
@@ -21,6 +23,10 @@ export interface ListedTool {
   readonly visibleToModel: boolean
   /** As the server sent it, by reference, unless something hidden had to be taken out. */
   readonly definition: JsonObject
+  /** What it acts on, for tools of hosted servers. */
+  readonly connector?: CatalogConnector
+  /** Names, for people, of the plugins that it is part of. */
+  readonly plugins?: readonly string[]
 }
 
 /** What one server listed at one moment. It never changes. */
@@ -57,8 +63,11 @@ export function noteTaker(server: string): { readonly notes: readonly CatalogNot
   }
 }
 
+/** `hosted`: a server that may say which connector a tool acts on. All others are kept from looking like one. */
+export type ServerKind = 'ordinary' | 'hosted'
+
 /** Looks at every tool once: refuses what cannot be shown, takes out what is hidden in texts, keeps the first of each name. */
-export function toolListing(server: string, listing: Listing): ToolListing {
+export function toolListing(server: string, listing: Listing, kind: ServerKind = 'ordinary'): ToolListing {
   const { notes, note } = noteTaker(server)
   for (const { name, reason } of listing.rejected) note(name, 'rejected', cleanLine(reason))
   const tools = new Map<string, ListedTool>()
@@ -66,7 +75,7 @@ export function toolListing(server: string, listing: Listing): ToolListing {
     const rawName = String(raw['name'])
     if (tools.has(rawName)) note(rawName, 'rejected', 'a second tool of the same name; the first one is kept')
     else {
-      const tool = cleanedTool(rawName, raw, note)
+      const tool = cleanedTool(rawName, raw, { note, kind })
       if (tool !== undefined) tools.set(rawName, tool)
     }
   }
@@ -112,7 +121,11 @@ export function digestOf(tools: readonly ListedTool[]): string {
   return digestHex(JSON.stringify(tools.map(({ definition }) => definition)), 16)
 }
 
-function cleanedTool(rawName: string, raw: JsonObject, note: TakeNote): ListedTool | undefined {
+function cleanedTool(
+  rawName: string,
+  raw: JsonObject,
+  { note, kind }: { readonly note: TakeNote; readonly kind: ServerKind },
+): ListedTool | undefined {
   let clean: ReturnType<typeof cleanJson<JsonObject>>
   try {
     clean = cleanJson(raw, { charsMax: TOOL_CHARS_MAX })
@@ -122,7 +135,20 @@ function cleanedTool(rawName: string, raw: JsonObject, note: TakeNote): ListedTo
   }
   for (const { path, removed } of clean.fields)
     note(rawName, 'cleaned', `hidden characters in ${path}: ${removed.join(' ')}`)
-  return listedTool(rawName, raw, withDescription(rawName, withoutReservedMeta(clean.value), note))
+  return listedTool(rawName, raw, withDescription(rawName, ownMeta(clean.value, kind), note))
+}
+
+/** The definition with no more in its `_meta` than this server may say; the same object when that is all. */
+function ownMeta(definition: JsonObject, kind: ServerKind): JsonObject {
+  const { _meta: meta } = definition
+  if (!isObject(meta)) return definition
+  const open = withoutReservedKeys(meta)
+  const own = kind === 'hosted' ? hosted(meta, open) : withoutConnectorKeys(open)
+  return own === meta ? definition : { ...definition, _meta: own }
+}
+
+function hosted(meta: JsonObject, open: JsonObject): JsonObject {
+  return open === meta ? meta : { ...open, ...hostedKeysOf(meta) }
 }
 
 /** @param told Where title and visibility are read. */

@@ -28,10 +28,14 @@ export interface NameStyle {
   readonly charsMax: number
   /** Put before every namespace that does not begin with it already. */
   readonly prefix: string
+  /** Servers that go without the prefix, by their keys in the configuration. Default none. */
+  readonly unprefixed?: ReadonlySet<string>
+  /** `bare`: what separated a connector from its tool is left out; the rendering has a separator of its own. Default `kept`. */
+  readonly separators?: 'kept' | 'bare'
 }
 
 /** `SERVER__TOOL`: for the gateway, the command and adapters. Clients put prefixes of their own before it. */
-export const FLAT_STYLE: NameStyle = { charsMax: 48, prefix: '' }
+export const FLAT_STYLE: NameStyle = { charsMax: 48, prefix: '', separators: 'bare' }
 /** `mcp__SERVER` and `TOOL`. */
 export const NAMESPACED_STYLE: NameStyle = { charsMax: 64, prefix: 'mcp__' }
 /** Shorter limits leave no room for a readable name and a digest. */
@@ -57,6 +61,7 @@ const ROUNDS_MAX = 16
 export function assignNames(identities: readonly NameIdentity[], style: NameStyle): NamespacedName[] {
   const entries = entriesOf(identities)
   settleNamespaces(entries, style)
+  if (style.separators === 'bare') for (const entry of entries) entry.tool = bareTool(entry)
   for (const entry of entries) entry.name = render(entry, style)
   settleNames(entries, style)
   return entries.map(({ name }) => name)
@@ -79,7 +84,7 @@ interface Entry {
   readonly namespaceId: string
   readonly identity: NameIdentity
   namespace: string
-  readonly tool: string
+  tool: string
   /** 0: as it is; n: with the n-th digest of the identity. */
   round: number
   name: NamespacedName
@@ -107,16 +112,26 @@ function sharesNamespace(one: NameIdentity, other: NameIdentity): boolean {
 }
 
 /** Different namespaces that look the same all get a digest; then the prefix. */
-function settleNamespaces(entries: readonly Entry[], { prefix }: NameStyle): void {
+function settleNamespaces(entries: readonly Entry[], { prefix, unprefixed }: NameStyle): void {
   const wanted = new Map(entries.map(({ namespaceId, namespace }) => [namespaceId, namespace]))
+  const bare = new Set(unprefixed === undefined || unprefixed.size === 0 ? [] : unprefixedIds(entries, unprefixed))
   const owners = new Map<string, number>()
   for (const namespace of wanted.values()) owners.set(namespace, (owners.get(namespace) ?? 0) + 1)
   const settled = new Map<string, string>()
   for (const [id, namespace] of wanted) {
     const own = (owners.get(namespace) ?? 0) > 1 ? withSuffix(namespace, id) : namespace
-    settled.set(id, own.startsWith(prefix) ? own : prefix + own)
+    settled.set(id, own.startsWith(prefix) || bare.has(id) ? own : prefix + own)
   }
   for (const entry of entries) entry.namespace = settled.get(entry.namespaceId) ?? entry.namespace
+}
+
+function unprefixedIds(entries: readonly Entry[], unprefixed: ReadonlySet<string>): string[] {
+  return entries.filter(({ identity }) => unprefixed.has(identity.server)).map(({ namespaceId }) => namespaceId)
+}
+
+/** `_list` behind `apps__calendar` is `list`; a tool of an ordinary server is called what it is called. */
+function bareTool({ tool, identity }: Pick<Entry, 'tool' | 'identity'>): string {
+  return identity.connectorId === undefined ? tool : tool.replace(/^[_-]+(?=[^_-])/, '')
 }
 
 /** Behind a namespace, but before the delimiter with which it may end. */
@@ -156,4 +171,29 @@ function render({ namespace, tool, namespaceId, identity, round }: Entry, { char
 
 function digest(text: string): string {
   return digestHex(text, DIGEST_CHARS, 'sha1')
+}
+
+/** Why a tool is not called what its server calls it. */
+export type NameChange =
+  /** Characters that no name may have were replaced. */
+  | 'cleaned'
+  /** Another server, or connector, has a namespace that looks the same. */
+  | 'namespace-collision'
+  /** Another tool wants the same name. */
+  | 'collision'
+  /** The name was too long. */
+  | 'cut'
+
+/** Why the name that an identity got is not its own words; undefined when it is. For people who ask, not for every tool. */
+export function explainName(identity: NameIdentity, given: NamespacedName, style: NameStyle): NameChange | undefined {
+  const alone = entriesOf([identity])
+  settleNamespaces(alone, style)
+  const [own] = alone
+  if (own === undefined) return undefined
+  const tool = style.separators === 'bare' ? bareTool(own) : own.tool
+  const isOwnNamespace = given.namespace === own.namespace
+  if (isOwnNamespace && given.tool === tool)
+    return tool === identity.callableName && own.namespace.endsWith(identity.namespace) ? undefined : 'cleaned'
+  if (own.namespace.length + DELIMITER.length + tool.length > style.charsMax) return 'cut'
+  return isOwnNamespace ? 'collision' : 'namespace-collision'
 }

@@ -1,8 +1,20 @@
 // What one server offers: its tools kept and versioned, its resources and prompts asked for when somebody wants them.
-import { HostError, type HostErrorCode, type JsonObject, sameJson } from '../base/index.ts'
+import {
+  canonicalJson,
+  digestHex,
+  HostError,
+  type HostErrorCode,
+  type JsonObject,
+  Lane,
+  sameJson,
+} from '../base/index.ts'
 import type { HostEvent } from '../events/index.ts'
 import type { Listing, ListKind, ListRequest, Platform, ServerSession, Subscription } from '../protocol/index.ts'
-import { type ToolListing, toolListing } from './listing.ts'
+import type { CatalogCacheEntry } from './cache-entry.ts'
+import type { CacheScope } from './cache-scope.ts'
+import { identityOf, type NegotiatedIdentity, optsOutOfCache } from './cached-catalog.ts'
+import { type ServerKind, type ToolListing, toolListing } from './listing.ts'
+import type { LiveMembership } from './live-scope.ts'
 import { Offers } from './offers.ts'
 import { ReadLock } from './read-lock.ts'
 import { Refresher } from './refresher.ts'
@@ -12,10 +24,16 @@ export interface ServerCatalogOptions {
   readonly server: string
   /** For one listing, in milliseconds. */
   readonly listTimeoutMs: number
+  /** Tools of one listing. Default 2,048. */
+  readonly listItemsMax?: number | undefined
   readonly platform: Platform
   readonly emit: (event: HostEvent) => void
   /** `none`: a modern server is not asked to tell about changes. */
   readonly watch: 'changes' | 'none'
+  /** Hosted servers may say which connector a tool acts on. Default `ordinary`. */
+  readonly kind?: ServerKind | undefined
+  /** Where listings are kept beyond the connection. Absent: nowhere. */
+  readonly cache?: CatalogCacheEntry | undefined
   /** The catalog of the connection that this one's connection replaces: equal tools are no change. */
   readonly previous?: ServerCatalog | undefined
 }
@@ -33,14 +51,20 @@ export class ServerCatalog {
   readonly #options: ServerCatalogOptions
   readonly #offers: Offers
   readonly #lock: ReadLock
+  /** One refresh after the other. */
+  readonly #refreshes = new Lane()
   #listing: ToolListing | undefined
   #before: ToolListing | undefined
+  #identity: NegotiatedIdentity | undefined
   #revision = 0
   #countTools: (() => number | undefined) | undefined
   #session: ServerSession | undefined
   #refresher: Refresher | undefined
   #subscription: Promise<Subscription | undefined> | undefined
   #problem: CatalogProblem | undefined
+  /** Taken before connecting; for the first listing of the attempt. */
+  #begun: number | undefined
+  #peers: LiveMembership | undefined
   /** Listings are numbered when they are asked for: an older one that comes late changes nothing. */
   #lastTicket = 0
   #acceptedTicket = 0
@@ -59,6 +83,10 @@ export class ServerCatalog {
   /** What the connection before this one had listed, until this one has. */
   get before(): ToolListing | undefined {
     return this.#before
+  }
+  /** What the server said of itself at the last handshake. */
+  get identity(): NegotiatedIdentity | undefined {
+    return this.#identity
   }
   /** 0 for the first listing, one more whenever a later one differs in content. */
   get revision(): number {
@@ -84,10 +112,18 @@ export class ServerCatalog {
     return this.#problem
   }
 
-  /** The first listing of a session. @throws {HostError} */
+  /** An attempt to connect begins: what an older one lists counts for less from now on. */
+  begin(): void {
+    this.#begun = this.#options.cache?.ticket()
+  }
+
+  /** The first listing of a session, or the first after it was renewed. @throws {HostError} */
   async load(session: ServerSession, request: ListRequest): Promise<void> {
+    if (this.#session !== session) void session.closed.then(() => this.lost(session))
     this.#session = session
+    this.#identity = identityOf(session)
     this.#offers.forget()
+    this.#meet(session, this.#identity)
     this.#refresher?.stop()
     // From now on: a list that changes while its pages are fetched is asked for again.
     this.#refresher = new Refresher({
@@ -98,7 +134,27 @@ export class ServerCatalog {
         this.#problem = undefined
       },
     })
-    await this.#list(session, request, 'first')
+    const ticket = this.#begun
+    this.#begun = undefined
+    await this.#list(session, request, { which: 'first', cacheTicket: ticket })
+  }
+
+  /**
+   * Lists again now, whether the server told of a change or not.
+   * @returns the listing that holds then: what came, or what a newer listing brought meanwhile.
+   * @throws {HostError} `SERVER_NOT_READY`, `CANCELLED`, or what the listing failed with.
+   */
+  async refresh(request: ListRequest = {}): Promise<ToolListing> {
+    const leave = await this.#refreshes.enter(request.signal)
+    try {
+      const session = this.#session
+      if (session === undefined) throw this.#notReady()
+      await this.#list(session, { timeoutMs: this.#options.listTimeoutMs, ...request }, { which: 'again' })
+      if (this.#listing === undefined) throw this.#notReady()
+      return this.#listing
+    } finally {
+      leave()
+    }
   }
 
   /** The server is ready: a modern one is asked to tell about changes. */
@@ -130,6 +186,7 @@ export class ServerCatalog {
   lost(session: ServerSession): void {
     if (this.#session !== session) return
     this.#session = undefined
+    this.#leavePeers()
     this.#refresher?.stop()
     this.#refresher = undefined
     this.#subscription = undefined // it ended with its session
@@ -146,48 +203,89 @@ export class ServerCatalog {
     return this.#offers.get({ session, kind, maxAgeMs, timeoutMs })
   }
 
-  async #list(session: ServerSession, request: ListRequest, which: 'first' | 'again'): Promise<void> {
+  /** Before the first listing: what is kept may not be what this server lists, or must not be kept at all. */
+  #meet({ capabilities }: ServerSession, identity: NegotiatedIdentity): void {
+    const { cache } = this.#options
+    if (!optsOutOfCache(capabilities)) return cache?.compare(identity)
+    cache?.disable()
+    this.#leavePeers()
+  }
+
+  async #list(session: ServerSession, request: ListRequest, { which, cacheTicket }: ListingTurn): Promise<void> {
     this.#lastTicket += 1
     const ticket = this.#lastTicket
+    const kept = cacheTicket ?? this.#options.cache?.ticket()
     const isMine = (): boolean => this.#session === session && ticket >= this.#acceptedTicket
-    const listing = await session.list('tools', request)
+    const { listItemsMax: itemsMax } = this.#options
+    const listed = await session.list('tools', itemsMax === undefined ? request : { ...request, itemsMax })
     if (!isMine()) return
+    const own = this.#listingOf(listed)
+    const listing = this.#publish(own, kept)
     // Calls of an earlier session have failed with it; only those of this one hold its next listing back.
-    if (which === 'again' && this.#differs(listing)) await this.#lock.whenLeft()
+    if (which === 'again' && listing !== this.#listing) await this.#lock.whenLeft()
     if (!isMine()) return
     this.#acceptedTicket = ticket
     this.#problem = undefined
-    this.#accept(listing)
+    this.#swap(listing)
   }
 
-  #differs({ items }: Listing): boolean {
-    return this.#listing === undefined || !sameJson(this.#listing.raw, items)
+  /** Equal content, the same object. */
+  #listingOf(listed: Listing): ToolListing {
+    const before = this.#listing ?? this.#before
+    if (before !== undefined && sameJson(before.raw, listed.items)) return before
+    return toolListing(this.#options.server, listed, this.#options.kind)
+  }
+
+  /** Keeps a listing beyond the connection. @returns what this connection runs: its own listing, or a newer one of a peer. */
+  #publish(own: ToolListing, ticket: number | undefined): ToolListing {
+    const { cache, platform } = this.#options
+    if (cache === undefined || ticket === undefined || this.#identity === undefined || cache.isDisabled) return own
+    cache.publish(ticket, { listing: own, identity: this.#identity, listedAtMs: platform.dateMs() })
+    if (cache.scope.sharing !== 'account') return own
+    this.#peers ??= cache.join(peerKey(cache.scope, this.#identity), (listing) => void this.#adopt(listing))
+    const newest = this.#peers.publish(ticket, own)
+    return this.#listing !== undefined && isSameListing(this.#listing, newest) ? this.#listing : newest
+  }
+
+  /** A connection that has everything in common with this one has listed something newer. Never rejects. */
+  async #adopt(listing: ToolListing): Promise<void> {
+    const session = this.#session
+    if (this.#listing === undefined || isSameListing(this.#listing, listing)) return
+    await this.#lock.whenLeft()
+    if (this.#session === session && session !== undefined && this.#peers !== undefined) this.#swap(listing)
+  }
+
+  #leavePeers(): void {
+    this.#peers?.leave()
+    this.#peers = undefined
   }
 
   /** Publishes in one step: nobody sees a listing with the revision of another. */
-  #accept(listed: Listing): void {
-    if (!this.#differs(listed)) return
+  #swap(listing: ToolListing): void {
     const { server, emit } = this.#options
     const before = this.#listing ?? this.#before
-    const isSame = before !== undefined && sameJson(before.raw, listed.items)
-    const listing = isSame ? before : toolListing(server, listed)
-    if (this.#listing !== undefined) this.#revision += 1
+    const isFirst = this.#listing === undefined
     this.#listing = listing
     this.#before = undefined
-    if (isSame) return
+    if (before === listing) return
+    if (!isFirst) this.#revision += 1
     if (listing.notes.length > 0) emit({ kind: 'tool-catalog.noted', server, notes: listing.notes })
     if (before !== undefined) emit({ kind: 'tool-catalog.changed', server, revision: listing.digest })
   }
 
   async #refresh(session: ServerSession): Promise<void> {
-    const { listTimeoutMs: timeoutMs } = this.#options
     try {
-      await this.#list(session, { timeoutMs }, 'again')
+      await this.refresh()
     } catch (error) {
       if (this.#session !== session) return
       const { code, message } = HostError.is(error) ? error : { code: 'INTERNAL' as const, message: String(error) }
       this.#problem = { code, message: `${message}. The tools of the last good listing stay` }
     }
+  }
+
+  #notReady(): HostError {
+    const { server } = this.#options
+    return new HostError('SERVER_NOT_READY', `Server "${server}" is not connected`, { details: { server } })
   }
 
   #pause(refreshes: number, ms: number): void {
@@ -206,6 +304,21 @@ export class ServerCatalog {
       if (this.#session !== session) void subscription?.close().catch(() => {})
     })
   }
+}
+
+interface ListingTurn {
+  /** `again`: calls that were prepared on the listing before hold the new one back. */
+  readonly which: 'first' | 'again'
+  readonly cacheTicket?: number | undefined
+}
+
+/** What connections must have in common to run each other's tools: how they are set up, and what they met. */
+function peerKey({ liveKey }: CacheScope, identity: NegotiatedIdentity): string {
+  return `${liveKey}/${digestHex(canonicalJson(identity), 40)}`
+}
+
+function isSameListing(one: ToolListing, other: ToolListing): boolean {
+  return one === other || sameJson(one.raw, other.raw)
 }
 
 /** What a modern server can tell about; undefined when nothing. */
