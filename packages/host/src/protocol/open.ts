@@ -13,12 +13,13 @@ import type { ServerDefinition } from '../config/index.ts'
 import type { StartupBudget } from './budget.ts'
 import { hostErrorOf } from './faults.ts'
 import { retryHttp } from './retries.ts'
-import { ServerSession } from './server-session.ts'
+import { ServerSession, type ServerSessionInit } from './server-session.ts'
 import type { ProtocolSettings } from './settings.ts'
 import { type ResolvedTarget, resolveTarget } from './target.ts'
 
 /** How a session introduces itself, and who answers what its server asks. */
-export type Introduction = Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers' | 'era'>
+export type Introduction = Pick<SessionOptions, 'capabilities' | 'clientInfo' | 'handlers' | 'era'> &
+  Pick<ServerSessionInit, 'judge'>
 
 /** One attempt to open a session. */
 export interface OpenOptions {
@@ -59,6 +60,7 @@ export async function openServer(options: OpenOptions): Promise<ServerSession> {
       platform: settings.platform,
       session,
       secrets,
+      judge: options.introduction?.judge,
     })
   } catch (error) {
     throw nameFailure(error, options, secrets)

@@ -37,7 +37,12 @@ export interface ServerSessionInit {
   readonly platform: Platform
   readonly session: Session
   readonly secrets: readonly string[]
+  /** What a single request brings along to answer its questions goes through this first; absent: it answers by itself. */
+  readonly judge?: HandlersJudge | undefined
 }
+
+/** Puts the policy of the host before handlers that did not come from it. */
+export type HandlersJudge = (own: NonNullable<RequestOptions['handlers']>) => NonNullable<RequestOptions['handlers']>
 
 /**
  * One live conversation with one server: the wire's session, with errors of this library, and with one rule on top. A process that has
@@ -50,18 +55,20 @@ export class ServerSession implements AsyncDisposable {
   readonly secrets: readonly string[]
   readonly #session: Session
   readonly #platform: Platform
+  readonly #judge: HandlersJudge | undefined
   readonly #lane = new Lane()
   #inFlight = 0
   #whenIdle: (() => void) | undefined
   #isClosed = false
   #info: { told: JsonObject | undefined; shown: JsonObject } = { told: undefined, shown: {} }
 
-  constructor({ server, transport, platform, session, secrets }: ServerSessionInit) {
+  constructor({ server, transport, platform, session, secrets, judge }: ServerSessionInit) {
     this.server = server
     this.transport = transport
     this.secrets = secrets
     this.#session = session
     this.#platform = platform
+    this.#judge = judge
     void session.closed.then(() => {
       this.#isClosed = true
     })
@@ -159,16 +166,22 @@ export class ServerSession implements AsyncDisposable {
     options: RequestOptions,
     send: (limits: RequestOptions) => Promise<Answer>,
   ): Promise<Answer> {
+    const judged = this.#judged(options)
     const mayAsk = this.transport === 'stdio' && MAY_ASK.has(method)
-    if (mayAsk && this.#session.hasAskedBack) return this.#alone(options, send)
+    if (mayAsk && this.#session.hasAskedBack) return this.#alone(judged, send)
     if (mayAsk) this.#inFlight += 1
     try {
-      return await send(options)
+      return await send(judged)
     } catch (error) {
       throw hostErrorOf(error, this.server, this.secrets)
     } finally {
       if (mayAsk) this.#leave()
     }
+  }
+
+  #judged(options: RequestOptions): RequestOptions {
+    if (this.#judge === undefined || options.handlers === undefined) return options
+    return { ...options, handlers: this.#judge(options.handlers) }
   }
 
   #leave(): void {
