@@ -5,7 +5,7 @@ import type { HostEvent, ServerStatus } from '../events/index.ts'
 import type { Authorization, Introduction, ProtocolSettings, ServerSession } from '../protocol/index.ts'
 import { Attempt } from './attempt.ts'
 import type { CatalogSink } from './catalog-sink.ts'
-import { classifyFailure } from './classify.ts'
+import { classifyFailure, failureFacts } from './classify.ts'
 import type { CredentialKey } from './identity.ts'
 import { logEvent } from './server-log.ts'
 import { type ConnectionEffect, type ConnectionEvent, type ConnectionState, transition } from './state.ts'
@@ -253,12 +253,8 @@ export class ServerConnection implements AsyncDisposable {
   }
 
   #classify(failure: HostError): ReturnType<typeof classifyFailure> {
-    const { transport, name } = this.definition
     return classifyFailure(failure, {
-      server: name,
-      transport: transport.kind,
-      target: transport.kind === 'stdio' ? transport.command : originOf(transport.url),
-      credentials: this.#attempt?.credentials ?? 'none',
+      ...failureFacts(this.definition, this.#attempt?.credentials ?? 'none', this.#options.signIn),
       stderrTail: this.#stderrTail,
       secrets: this.#secrets,
     })
@@ -287,12 +283,4 @@ function promiseWithResolve(): { promise: Promise<void>; resolve: () => void } {
     resolve = settle
   })
   return { promise, resolve }
-}
-
-function originOf(url: string): string {
-  try {
-    return new URL(url).origin
-  } catch {
-    return 'the URL'
-  }
 }

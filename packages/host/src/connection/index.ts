@@ -1,6 +1,6 @@
 export { hasExplicitAuthorization, usesStoredSignIn } from './authorization.ts'
 export type { CatalogSink } from './catalog-sink.ts'
-export { classifyFailure } from './classify.ts'
+export { classifyFailure, failureFacts } from './classify.ts'
 export { type ReadyOutcome, ServerConnection } from './connection.ts'
 export {
   type ConnectionIdentity,

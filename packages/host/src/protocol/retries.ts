@@ -3,12 +3,11 @@
 import { type Platform, WireError } from '@convoke/wire'
 import { type HostError, untilAborted } from '../base/index.ts'
 import { hostErrorOf } from './faults.ts'
+import { saysNotThrough } from './sentences.ts'
 
 const DELAYS_MS: readonly number[] = [250, 1_000]
 const STATUSES: readonly number[] = [408, 429, 500, 502, 503, 504]
 const INTERNAL_ERROR = -32603
-/** How servers that pass requests on say that they did not get through. */
-const NOT_THROUGH = 'http/request failed:'
 
 /** Where and until when is tried again. */
 export interface RetryOptions {
@@ -42,14 +41,14 @@ export function isTransient({ code, details, cause }: HostError): boolean {
   // A session that is gone does not come back by asking again in it.
   if (cause instanceof WireError && cause.code === 'session-lost') return false
   if (code === 'SERVER_UNREACHABLE' || code === 'CONNECTION_LOST') return true
-  if (code === 'SERVER_ERROR' && saysNotThrough(details['rpc'])) return true
+  if (code === 'SERVER_ERROR' && isNotThrough(details['rpc'])) return true
   const status = details['status']
   return (code === 'HTTP_STATUS' || code === 'SERVER_ERROR') && typeof status === 'number' && STATUSES.includes(status)
 }
 
-function saysNotThrough(rpc: unknown): boolean {
+function isNotThrough(rpc: unknown): boolean {
   const { code, message } = (rpc ?? {}) as { readonly code?: unknown; readonly message?: unknown }
-  return code === INTERNAL_ERROR && typeof message === 'string' && message.startsWith(NOT_THROUGH)
+  return code === INTERNAL_ERROR && typeof message === 'string' && saysNotThrough(message)
 }
 
 async function pause(platform: Platform, ms: number, signal: AbortSignal | undefined): Promise<void> {

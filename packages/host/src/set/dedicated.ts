@@ -1,7 +1,7 @@
 // A connection of its own to one server, for one client: introduced with that client's capabilities, answered by that client's handlers.
 import { HostError, type JsonObject, Scope } from '../base/index.ts'
 import type { ServerConnection, ServerPort } from '../connection/index.ts'
-import { classifyFailure, sessionPort } from '../connection/index.ts'
+import { classifyFailure, failureFacts, sessionPort } from '../connection/index.ts'
 import { openServer, type ServerRequestHandler, StartupBudget } from '../protocol/index.ts'
 import type { SetSettings } from './settings.ts'
 
@@ -96,10 +96,7 @@ async function openDedicated(
     await scope.close()
     if (!HostError.is(error)) throw error
     const { reason } = classifyFailure(error, {
-      server: name,
-      transport: transport.kind,
-      target: transport.kind === 'stdio' ? transport.command : transport.url,
-      credentials: facts?.credentials ?? 'none',
+      ...failureFacts(definition, facts?.credentials ?? 'none'),
       stderrTail: String(error.details['stderrTail'] ?? ''),
       secrets: facts?.secrets ?? [],
     })
