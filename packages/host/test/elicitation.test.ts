@@ -122,7 +122,8 @@ function desk(policy: Partial<ElicitationAuthority> = {}, init: Partial<Elicitat
     events,
     outcomes: () => elicitation.outcomes.map(({ server, action, by, reason }) => `${server} ${action} ${by} ${reason}`),
     async ask(params = form(), { signal, server = 's', ask } = {}) {
-      const handlers = elicitation.handlersFor(server, ask === undefined ? {} : { 'elicitation/create': ask })
+      const handlers =
+        ask === undefined ? elicitation.handlersFor(server) : elicitation.judge(server, { 'elicitation/create': ask })
       return handlers['elicitation/create']?.(params as Record<string, unknown>, signalOf(signal))
     },
   }
@@ -596,13 +597,24 @@ test('handlers of a call stand before those of the host, under the same policy',
   elicitation.replacePolicy({ trust: NEVER })
   expect(await ask(form(), { ask: own })).toEqual({ action: 'decline' })
   expect(elicitation.offers).toEqual({ elicitation: 'form-and-url', sampling: false, roots: true })
-  const handlers = elicitation.handlersFor('s', {
+  const handlers = elicitation.judge('s', {
     'sampling/createMessage': async () => {
       throw new Error('the key is CANARY')
     },
   })
-  expect(Object.keys(handlers).toSorted()).toEqual(['elicitation/create', 'roots/list', 'sampling/createMessage'])
+  // Nothing of the host answers for somebody else.
+  expect(Object.keys(handlers)).toEqual(['sampling/createMessage'])
+  expect(Object.keys(elicitation.handlersFor('s'))).toEqual(['elicitation/create', 'roots/list'])
   await expect(handlers['sampling/createMessage']?.({}, signalOf())).rejects.toThrow('The client could not answer')
+})
+
+test('it can be known beforehand whether a person would be asked', () => {
+  const { elicitation, events } = desk({ trustOf: { off: NEVER, full: FULL } })
+  expect(['s', 'off', 'full'].map((server) => elicitation.leavesToPerson(server, form()))).toEqual([true, false, false])
+  expect(elicitation.leavesToPerson('s', { mode: 'x', message: 'm' })).toBe(false)
+  elicitation.replacePolicy({ trust: ASK, reviewer: async () => undefined })
+  expect(elicitation.leavesToPerson('s', form())).toBe(false)
+  expect([events, elicitation.outcomes]).toEqual([[], []])
 })
 
 test('a reviewer alone is somebody who answers', () => {
@@ -625,6 +637,8 @@ verifies('conn.131', () => {
     params: { message: 'm', requestedSchema: schema, _meta: { 'vendor/context': { a: 1 }, plain: 'x' } },
     facts: { mode: 'form', fieldCount: 2, asksForApproval: false },
   })
+  const plain = { message: 'm' }
+  expect((readQuestion(plain) as { params: object }).params).toBe(plain)
   // A context of nothing but a token is none, and one without anything to remove is handed on as it is.
   expect(readQuestion({ message: 'm', _meta: { progressToken: 1 } })).toMatchObject({ params: { message: 'm' } })
   expect(

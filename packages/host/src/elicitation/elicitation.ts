@@ -100,24 +100,35 @@ export class Elicitation {
     }
   }
 
-  /**
-   * Handlers for one server, by method. `own` stand before those of the host: the policy decides about their questions, too.
-   * A method that is not here is not found.
-   */
-  handlersFor(
-    server: string,
-    own: Readonly<Record<string, AskCallback>> = {},
-  ): Readonly<Record<string, ServerRequestHandler>> {
+  /** The host's handlers for one server, by method. A method that is not here is not found. */
+  handlersFor(server: string): RequestHandlers {
     const { elicit, sample, roots } = this.#handlers
-    const ask = own['elicitation/create'] ?? elicit
-    const handlers: Record<string, ServerRequestHandler> = {
-      'elicitation/create': (params, context) => this.#serve(server, { params, context, ask }),
+    return {
+      'elicitation/create': (params, context) => this.#serve(server, { params, context, ask: elicit }),
+      ...(sample === undefined ? {} : { 'sampling/createMessage': guarded(sample) }),
+      ...(roots === undefined ? {} : { 'roots/list': guarded(roots) }),
     }
-    if (sample !== undefined) handlers['sampling/createMessage'] = guarded(sample)
-    if (roots !== undefined) handlers['roots/list'] = guarded(roots)
-    for (const [method, handler] of Object.entries(own))
-      if (method !== 'elicitation/create') handlers[method] = guarded(handler as ServerRequestHandler)
-    return handlers
+  }
+
+  /**
+   * Handlers of somebody else, a call or a client with a connection of its own, under the policy of this host. Theirs for `elicitation/create` is an
+   * {@link AskCallback}.
+   */
+  judge(server: string, own: Readonly<Record<string, AskCallback>>): RequestHandlers {
+    return Object.fromEntries(
+      Object.entries(own).map(([method, handler]): [string, ServerRequestHandler] => [
+        method,
+        method === 'elicitation/create'
+          ? (params, context) => this.#serve(server, { params, context, ask: handler })
+          : guarded(handler as ServerRequestHandler),
+      ]),
+    )
+  }
+
+  /** Would this question be shown to a person now? Asks nobody and counts for nothing. */
+  leavesToPerson(server: string, params: JsonObject): boolean {
+    const read = readQuestion(params)
+    return read.kind === 'question' && this.#decide(server, read.facts, this.#authority).kind === 'ask'
   }
 
   /** The newest policy holds at once, for every connection; questions that are open and that it declines are declined now. */
@@ -303,6 +314,9 @@ export class Elicitation {
     this.#emit({ kind: 'question.settled', outcome })
   }
 }
+
+/** Answers to what servers ask, by method. */
+export type RequestHandlers = Readonly<Record<string, ServerRequestHandler>>
 
 /** One request of a server, and who may show it to a person. */
 interface Asking {

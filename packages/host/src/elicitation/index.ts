@@ -4,6 +4,7 @@ export {
   type ElicitationAuthority,
   type ElicitationInit,
   type ElicitationLimits,
+  type RequestHandlers,
   type Reviewer,
 } from './elicitation.ts'
 export type { AskCallback, AskContext, HostHandlers } from './handlers.ts'
