@@ -87,7 +87,7 @@ export async function openView(context: CommandContext): Promise<View> {
   try {
     await settle(context, host, servers)
     const settled = host.statuses
-    const binding = await host.bind({ signal })
+    const binding = await host.bind({ grace: 'none', signal })
     const isWanted = (name: string): boolean => servers === undefined || servers.includes(name)
     const statuses = latest(settled, binding.statuses).filter(({ name }) => isWanted(name))
     const absent = absentServers(statuses)

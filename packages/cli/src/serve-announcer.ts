@@ -90,7 +90,7 @@ export class Announcer {
       if (signal.aborted) return
       this.#hasSettled = true
       const statuses = this.#host.statuses
-      await using binding = await this.#host.bind({ signal })
+      await using binding = await this.#host.bind({ grace: 'none', signal })
       const { tools } = binding
       if (options.json) {
         const named = tools.map(({ name, server, rawName }) => ({ name, server, rawName }))

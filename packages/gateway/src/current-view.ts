@@ -44,7 +44,7 @@ export class CurrentView implements AsyncDisposable {
   static async open(options: CurrentViewOptions): Promise<CurrentView> {
     const current = new CurrentView(options)
     try {
-      current.#view = new View(await options.host.bind())
+      current.#view = new View(await options.host.bind({ grace: 'none' }))
       return current
     } catch (error) {
       current.#unsubscribe()
@@ -59,6 +59,7 @@ export class CurrentView implements AsyncDisposable {
   #heard(event: HostEvent): void {
     switch (event.kind) {
       case 'tool-catalog.changed':
+      case 'set.published':
         return this.#later()
       case 'prompt-catalog.changed':
         this.#offersChanged.prompts = true
@@ -137,7 +138,7 @@ export class CurrentView implements AsyncDisposable {
     this.#offersChanged = { prompts: false, resources: false }
     let next: View
     try {
-      next = new View(await this.#options.host.bind())
+      next = new View(await this.#options.host.bind({ grace: 'none' }))
     } catch {
       return // the host is closing
     }

@@ -1,10 +1,29 @@
 // The composition root: the only file that may know every room.
-import { HostError, Scope, VERSION } from './base/index.ts'
-import { NAME_CHARS_LIMIT, NAME_CHARS_MIN } from './catalog/index.ts'
+
+import type { AccountSource } from './auth/index.ts'
+import { HostError, type JsonObject, Scope, VERSION } from './base/index.ts'
+import { NAME_CHARS_LIMIT, NAME_CHARS_MIN, type NamePolicy } from './catalog/index.ts'
 import type { ServerDefinition } from './config/index.ts'
 import type { ServerPort } from './connection/index.ts'
-import { clientSide, type HostHandlers } from './elicitation/index.ts'
-import { EventBus, type HostEventListener, type ServerStatus } from './events/index.ts'
+import type {
+  AskCallback,
+  ElicitationLimits,
+  HostHandlers,
+  QuestionAnswer,
+  RequestHandlers,
+  Reviewer,
+  TrustPolicy,
+} from './elicitation/index.ts'
+import {
+  EventBus,
+  type HostEvent,
+  type HostEventListener,
+  type PendingQuestion,
+  type PlannedServer,
+  type QuestionOutcome,
+  type ServerStatus,
+} from './events/index.ts'
+import { HostTrust, type TrustOptions } from './host-trust.ts'
 import {
   type Authorization,
   LaunchMemory,
@@ -13,7 +32,19 @@ import {
   type ProtocolSettings,
   reapLeftovers,
 } from './protocol/index.ts'
-import { type Binding, ConnectionSet, type DedicatedOptions, DedicatedPorts, type SetSettings } from './set/index.ts'
+import {
+  type Binding,
+  type CallOutcome,
+  type CaptureRequest,
+  ConnectionSet,
+  type Credentials,
+  type DedicatedOptions,
+  DedicatedPorts,
+  type DirectCall,
+  type EntitlementMinter,
+  type Environment,
+  type SetSettings,
+} from './set/index.ts'
 
 /** What {@link createHost} takes. Only `definitions` is required. */
 export interface HostOptions {
@@ -31,15 +62,46 @@ export interface HostOptions {
   /** When queued messages are written: at the end of a tick, or of a turn of the event loop (for gateways). Default `tick`. */
   readonly writeBurst?: 'tick' | 'turn'
   readonly handlers?: HostHandlers
+  /** Whether a person is asked for what servers ask. Default: yes, and nothing is accepted without. */
+  readonly trust?: TrustPolicy
+  /** In place of `trust` for single servers, by name. */
+  readonly trustOf?: Readonly<Record<string, TrustPolicy>>
+  /** Show forms with fields to a person although `trust` has full access without approvals. Default false. */
+  readonly surfaceForms?: boolean
+  /** May answer before a person is asked. */
+  readonly reviewer?: Reviewer
+  readonly questionLimits?: Partial<ElicitationLimits>
+  /** Who the host is signed in as; its token goes to hosted servers of the source's origins alone. A new sign-in connects them anew. */
+  readonly account?: AccountSource
   /**
    * How long a server's process may take to end by itself once its input has ended, in milliseconds; then SIGTERM to its group, and 2 s later SIGKILL.
    * Default 2,000. Many servers never notice the end of their input: a program that ends after a moment does better with less.
    */
   readonly closeGraceMs?: number
-  /** Which servers are started at once; the others when they are named to `whenSettled`, `reconnect` or `openDedicated`. Default `all`. */
+  /**
+   * Which servers are started at once. `all`: as their definitions say, so that one with `startup: 'lazy-when-cached'` whose tools are known
+   * from before sleeps until it is needed. A list: only those; the others when they are named. Default `all`.
+   */
   readonly start?: 'all' | readonly string[]
+  /**
+   * How long the first bindings of a generation wait together for servers that are still starting, in milliseconds; 0: until each has
+   * settled. Default 1,000.
+   */
+  readonly optionalStartupGraceMs?: number
+  /** Where servers run, by the name that definitions use. Default: `local`, this machine. */
+  readonly environments?: Readonly<Record<string, Environment>>
+  /** Stored sign-ins, read before every plan: a server whose sign-in changed gets a new connection. */
+  readonly credentials?: Credentials
+  /** Makes the entitlements of calls of tools that ask for them. Absent: no call gets any. */
+  readonly entitlements?: EntitlementMinter
   /** Longest flat name, in characters, 24 to 128. Default 48. */
   readonly nameCharsMax?: number
+  /** Longest namespaced name in all, in characters, 24 to 128. Default 64. */
+  readonly namespacedCharsMax?: number
+  /** `none`: no namespace begins with `mcp__`. Default `mcp`. */
+  readonly toolNamePrefix?: 'mcp' | 'none'
+  /** Servers whose namespaces go without the prefix. Default none. */
+  readonly unprefixedServers?: readonly string[]
   /** Credentials of an HTTP server, asked for when its connection is made; not used for a server with an `Authorization` header of its own. */
   readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
   /** `none`: modern servers are not asked to tell about changes; for programs that end after a moment. Default `changes`. */
@@ -67,10 +129,59 @@ export interface Host extends AsyncDisposable {
     readonly signal?: AbortSignal
   }): Promise<void>
   /**
-   * The frozen view of now. Servers still starting are not in it; servers that failed are started again if their time has come.
+   * The frozen view of now. It waits for servers that are still starting: for required ones until they have settled, for the others no
+   * longer than the startup grace, once. Servers that failed are started again if their time has come; nobody waits for them.
    * @throws {HostError} `HOST_CLOSED`, `CANCELLED`
    */
-  bind(options?: { readonly signal?: AbortSignal }): Promise<Binding>
+  bind(request?: CaptureRequest): Promise<Binding>
+  /**
+   * Applies other definitions: what nothing changed about stays connected, what changed starts anew, what is gone ends, but not before the
+   * last binding that holds it is disposed. Waits for no server. An abort before the new generation is published leaves everything as it was.
+   * @returns what was decided about each server.
+   * @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED`
+   */
+  configure(
+    definitions: readonly ServerDefinition[],
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<readonly PlannedServer[]>
+  /** What `configure` would do, without doing it. Starts nothing. @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED` */
+  plan(
+    definitions: readonly ServerDefinition[],
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<readonly PlannedServer[]>
+  /** Looks again at everything but the definitions: what failed or whose sign-in changed starts anew. @throws {HostError} as `configure`. */
+  refresh(options?: { readonly signal?: AbortSignal }): Promise<readonly PlannedServer[]>
+  /** The next `configure` or `refresh` starts every server anew. */
+  reconnectOnNextRefresh(): void
+  /** Ends the starts that are under way. What is ready or asleep is left as it is. */
+  cancelStarts(): void
+  /**
+   * Waits until the servers that their definitions call required have settled.
+   * @throws {HostError} `REQUIRED_SERVERS_FAILED` names all that are not ready; `CANCELLED` on abort.
+   */
+  requireReady(options?: { readonly signal?: AbortSignal }): Promise<void>
+  /**
+   * Calls a tool by its server and raw name, without a binding: whether or not it is listed or shown to models, but only if the configuration
+   * allows it. Every end is an outcome; never rejects.
+   */
+  callTool(call: DirectCall): Promise<CallOutcome>
+  /** The questions of servers that wait for an answer, in the order in which they came. */
+  questions(): readonly PendingQuestion[]
+  /** How the last 256 questions ended, and why; the oldest first. */
+  readonly questionOutcomes: readonly QuestionOutcome[]
+  /**
+   * Answers an open question.
+   * @throws {HostError} `QUESTION_UNKNOWN`; `ANSWER_INVALID`: it does not fit, and the question stays open.
+   */
+  answer(id: string, response: QuestionAnswer): void
+  /** `on`: every question is declined, also those that are open, until it is switched off. */
+  declineQuestions(on: boolean): void
+  /** Another trust from now on, for every connection there is; nothing is connected anew. What is left out has its default. */
+  replaceTrust(trust: TrustOptions): void
+  /** Would this `elicitation/create` be shown to a person now? For who passes questions on without the host. */
+  leavesToPerson(server: string, params: JsonObject): boolean
+  /** Answers to what a server asks, with the trust of this host put before them; for who passes questions on. */
+  judge(server: string, handlers: Readonly<Record<string, AskCallback>>): RequestHandlers
   /** A connection of its own to one server, for a client whose capabilities it carries. @throws {HostError} */
   openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable>
   /**
@@ -79,17 +190,21 @@ export interface Host extends AsyncDisposable {
    * @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED`
    */
   reconnect(server: string): Promise<ServerStatus>
+  /** The same for every server, side by side. @throws {HostError} `HOST_CLOSED` */
+  reconnectAll(): Promise<readonly ServerStatus[]>
   /** Ends everything: processes, sockets, timers. Idempotent. @throws {HostError} `INTERNAL` when a server could not be ended in time. */
   close(): Promise<void>
 }
 
 /** Flat names: clients put prefixes of their own before them. */
 const NAME_CHARS_MAX = 48
+const GRACE_MS = 1_000
+const GRACE_MS_MAX = 600_000
 
 /**
  * Makes a host and starts its servers side by side. Resolves at once, before any server has answered.
  *
- * @throws {HostError} `OPTIONS_INVALID` for two definitions of one name, an unknown name in `start`, or a `nameCharsMax` out of range.
+ * @throws {HostError} `OPTIONS_INVALID` for two definitions of one name, an unknown name in `start`, or a number out of range.
  */
 export async function createHost(options: HostOptions): Promise<Host> {
   checkOptions(options)
@@ -102,6 +217,7 @@ class RunningHost implements Host {
   readonly #options: HostOptions
   readonly #bus = new EventBus()
   readonly #scope = new Scope()
+  readonly #trust: HostTrust
   readonly #settings: SetSettings
   readonly #set: ConnectionSet
   readonly #dedicated: DedicatedPorts
@@ -109,14 +225,21 @@ class RunningHost implements Host {
   constructor(options: HostOptions) {
     this.#options = options
     const protocol = protocolSettings(options)
+    const emit = (event: HostEvent): void => this.#bus.emit(event)
+    this.#trust = new HostTrust(options, { platform: protocol.platform, emit })
     this.#settings = {
-      definitions: options.definitions,
       protocol,
-      authorization: options.authorization,
+      authorization: (definition) => this.#trust.authorization(definition),
+      credentials: options.credentials,
+      account: (definition) => this.#trust.accountKey(definition),
+      introduction: (server) => this.#trust.introduction(server),
+      entitlements: options.entitlements,
+      environments: new Map(Object.entries(options.environments ?? { local: { platform: protocol.platform } })),
       start: options.start ?? 'all',
-      nameCharsMax: options.nameCharsMax ?? NAME_CHARS_MAX,
+      graceMs: options.optionalStartupGraceMs ?? GRACE_MS,
+      names: namePolicy(options),
       watch: options.watch ?? 'changes',
-      emit: (event) => this.#bus.emit(event),
+      emit,
     }
     this.#set = new ConnectionSet(this.#settings)
     this.#dedicated = new DedicatedPorts(this.#settings)
@@ -127,6 +250,8 @@ class RunningHost implements Host {
       const ends = await Promise.allSettled([this.#set.close(), this.#dedicated.close()])
       for (const end of ends) if (end.status === 'rejected') throw end.reason
     })
+    this.#scope.defer(() => this.#trust.close())
+    this.#trust.onAccountReplaced(() => void this.refresh().catch(() => {})) // closed meanwhile: nothing is left to connect
   }
 
   /** Everything side by side; what a dead host left is ended beside it, not before. */
@@ -139,7 +264,7 @@ class RunningHost implements Host {
     }
     this.#reap()
     if (signal?.aborted === true) await this.close()
-    else await this.#set.publish()
+    else await this.#set.publish({ definitions: this.#options.definitions })
   }
 
   get statuses(): readonly ServerStatus[] {
@@ -156,18 +281,80 @@ class RunningHost implements Host {
     await this.#set.whenSettled(options)
   }
 
-  async bind({ signal }: { readonly signal?: AbortSignal } = {}): Promise<Binding> {
-    if (signal?.aborted === true) throw new HostError('CANCELLED', 'Cancelled by the caller', { cause: signal.reason })
-    return this.#set.bind()
+  bind(request: CaptureRequest = {}): Promise<Binding> {
+    return this.#set.bind(request)
+  }
+
+  async configure(
+    definitions: readonly ServerDefinition[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<readonly PlannedServer[]> {
+    checkDefinitions(definitions)
+    return this.#trust.during(definitions, () => this.#set.publish({ definitions, signal }))
+  }
+
+  async plan(
+    definitions: readonly ServerDefinition[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<readonly PlannedServer[]> {
+    checkDefinitions(definitions)
+    return this.#set.preview({ definitions, signal })
+  }
+
+  refresh({ signal }: { readonly signal?: AbortSignal } = {}): Promise<readonly PlannedServer[]> {
+    return this.#set.publish({ signal })
+  }
+
+  reconnectOnNextRefresh(): void {
+    this.#set.reconnectOnNextPublication()
+  }
+
+  cancelStarts(): void {
+    this.#set.cancelStarts()
+  }
+
+  requireReady({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.#set.requireReady(signal)
+  }
+
+  callTool(call: DirectCall): Promise<CallOutcome> {
+    return this.#set.callTool(call)
   }
 
   async openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable> {
     if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
-    return this.#dedicated.open(this.#set.connection(server), options)
+    const connection = this.#set.connection(server)
+    return this.#dedicated.open(connection, { ...options, handlers: this.judge(server, options.handlers ?? {}) })
   }
 
   reconnect(server: string): Promise<ServerStatus> {
     return this.#set.reconnect(server)
+  }
+
+  reconnectAll(): Promise<readonly ServerStatus[]> {
+    return this.#set.reconnectAll()
+  }
+
+  questions(): readonly PendingQuestion[] {
+    return this.#trust.elicitation.questions()
+  }
+  get questionOutcomes(): readonly QuestionOutcome[] {
+    return this.#trust.elicitation.outcomes
+  }
+  answer(id: string, response: QuestionAnswer): void {
+    this.#trust.elicitation.answer(id, response)
+  }
+  declineQuestions(on: boolean): void {
+    this.#trust.elicitation.declineAll(on)
+  }
+  replaceTrust(trust: TrustOptions): void {
+    this.#trust.replace(trust)
+  }
+  leavesToPerson(server: string, params: JsonObject): boolean {
+    return this.#trust.elicitation.leavesToPerson(server, params)
+  }
+  judge(server: string, handlers: Readonly<Record<string, AskCallback>>): RequestHandlers {
+    return this.#trust.elicitation.judge(server, handlers)
   }
 
   close(): Promise<void> {
@@ -191,29 +378,59 @@ class RunningHost implements Host {
 }
 
 /** @throws {HostError} `OPTIONS_INVALID` */
-function checkOptions({ definitions, start, nameCharsMax }: HostOptions): void {
+function checkOptions(options: HostOptions): void {
+  const { definitions, start, nameCharsMax, namespacedCharsMax, optionalStartupGraceMs } = options
+  checkDefinitions(definitions)
+  const names = new Set(definitions.map(({ name }) => name))
+  const stranger = start === undefined || start === 'all' ? undefined : start.find((name) => !names.has(name))
+  if (stranger !== undefined) throw new HostError('OPTIONS_INVALID', `start names "${stranger}", which is not defined`)
+  checkNumber('nameCharsMax', nameCharsMax, { from: NAME_CHARS_MIN, to: NAME_CHARS_LIMIT })
+  checkNumber('namespacedCharsMax', namespacedCharsMax, { from: NAME_CHARS_MIN, to: NAME_CHARS_LIMIT })
+  checkNumber('optionalStartupGraceMs', optionalStartupGraceMs, { from: 0, to: GRACE_MS_MAX })
+}
+
+/** @throws {HostError} `OPTIONS_INVALID` */
+function checkDefinitions(definitions: readonly ServerDefinition[]): void {
   const names = new Set<string>()
   for (const { name } of definitions) {
     if (names.has(name)) throw new HostError('OPTIONS_INVALID', `Two definitions have the name "${name}"`)
     names.add(name)
   }
-  const stranger = start === undefined || start === 'all' ? undefined : start.find((name) => !names.has(name))
-  if (stranger !== undefined) throw new HostError('OPTIONS_INVALID', `start names "${stranger}", which is not defined`)
-  if (nameCharsMax === undefined) return
-  if (!Number.isInteger(nameCharsMax) || nameCharsMax < NAME_CHARS_MIN || nameCharsMax > NAME_CHARS_LIMIT)
-    throw new HostError(
-      'OPTIONS_INVALID',
-      `nameCharsMax is a whole number from ${NAME_CHARS_MIN} to ${NAME_CHARS_LIMIT}`,
-    )
+}
+
+/** @throws {HostError} `OPTIONS_INVALID` */
+function checkNumber(
+  name: string,
+  value: number | undefined,
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  if (value === undefined || (Number.isInteger(value) && value >= from && value <= to)) return
+  throw new HostError('OPTIONS_INVALID', `${name} is a whole number from ${from} to ${to}`)
+}
+
+function namePolicy({
+  nameCharsMax = NAME_CHARS_MAX,
+  namespacedCharsMax,
+  toolNamePrefix,
+  unprefixedServers,
+}: HostOptions): NamePolicy {
+  return {
+    nameCharsMax,
+    ...(namespacedCharsMax === undefined ? {} : { namespacedCharsMax }),
+    ...(toolNamePrefix === undefined ? {} : { toolNamePrefix }),
+    ...(unprefixedServers === undefined ? {} : { unprefixedServers }),
+  }
 }
 
 function protocolSettings(options: HostOptions): ProtocolSettings {
   const platform = options.platform ?? nodePlatform
-  const { stateDirectory, cacheDirectory, clientInfo, http, writeBurst, handlers, closeGraceMs } = options
+  const { stateDirectory, cacheDirectory, clientInfo, http, writeBurst, closeGraceMs } = options
   return {
     platform,
     clientInfo: clientInfo ?? { name: 'convoke', version: VERSION },
-    ...clientSide(handlers ?? {}),
+    // Every connection is introduced by the trust of the host.
+    capabilities: {},
+    handlers: {},
     http: http ?? 'node',
     writeBurst: writeBurst ?? 'tick',
     leaseDirectory: stateDirectory === undefined ? undefined : `${stateDirectory}/leases`,

@@ -1,6 +1,9 @@
 // The public API of @convoke/host. Explicit named exports only.
 
 export {
+  type Account,
+  type AccountChange,
+  type AccountSource,
   type MemoryAuthorization,
   type MemoryAuthorizationOptions,
   memoryAuthorization,
@@ -37,20 +40,32 @@ export {
   type ConfigProblemCode,
   checkServer,
   configSchema,
+  type DefinitionPlugin,
   type DefinitionSource,
+  type DisabledReason,
   defineServer,
   didYouMean,
+  type EnvironmentAuthority,
   type HttpTransport,
   type LoadConfigOptions,
   type LoadedConfig,
   loadConfig,
   type OauthSettings,
   type PathFacts,
+  type RegistrationAction,
+  type RegistrationAuthority,
+  type RegistrationCatalog,
+  type RegistrationConflict,
+  type RegistrationSource,
+  type ResolvedRegistration,
   removeServer,
+  resolveRegistrations,
   SERVER_DEFAULTS,
   type ServerDefinition,
   type ServerDefinitionInput,
   type ServerLimits,
+  type ServerRequirement,
+  type ShadowedRegistration,
   type StandardPaths,
   type StdioTransport,
   standardPaths,
@@ -59,9 +74,30 @@ export {
   type ToolSurface,
 } from './config/index.ts'
 export type { ServerPort } from './connection/index.ts'
-export type { HostHandlers } from './elicitation/index.ts'
-export type { CatalogNote, HostEvent, HostEventListener, ServerState, ServerStatus } from './events/index.ts'
+export type {
+  AskCallback,
+  AskContext,
+  ElicitationLimits,
+  HostHandlers,
+  QuestionAnswer,
+  RequestHandlers,
+  Reviewer,
+  TrustPolicy,
+} from './elicitation/index.ts'
+export { DEFAULT_TRUST } from './elicitation/index.ts'
+export type {
+  CatalogNote,
+  HostEvent,
+  HostEventListener,
+  PendingQuestion,
+  PlannedServer,
+  QuestionOutcome,
+  ServerState,
+  ServerStatus,
+  StartupSummary,
+} from './events/index.ts'
 export { createHost, type Host, type HostOptions } from './host.ts'
+export type { TrustOptions } from './host-trust.ts'
 export type {
   Authorization,
   CallContext,
@@ -82,7 +118,15 @@ export type {
   Binding,
   CallOptions,
   CallOutcome,
+  CaptureRequest,
+  CredentialReading,
+  Credentials,
   DedicatedOptions,
+  DirectCall,
+  EntitlementMinter,
+  Environment,
   ListingOptions,
+  PreparedCall,
+  PreparedInput,
   ToolResolution,
 } from './set/index.ts'

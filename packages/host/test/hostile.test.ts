@@ -188,7 +188,9 @@ verifies('security.131', async () => {
   await callTool(binding, 'evil/log')
   expect(binding.server('evil')?.instructions).toBe('Be nice.[8m')
   expect(JSON.stringify([host.statuses, events])).not.toMatch(HIDDEN)
-  expect(statusOf(host, 'dies').reason?.message).toBe('Server "dies" ended with code 1 (last stderr line: last)')
+  expect(statusOf(host, 'dies').reason?.message).toMatch(
+    /^Server "dies" ended with code 1 \(last stderr line: last\)\. /,
+  )
 })
 
 test('hidden characters in progress, prompts and resources are treated alike, and addresses go back as they came', async () => {

@@ -3,8 +3,7 @@ import { verifies } from '@convoke/testkit'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { HostError } from '../src/base/index.ts'
-import { defineServer } from '../src/config/index.ts'
-import { classifyFailure, type FailureFacts } from '../src/connection/classify.ts'
+
 import {
   type ConnectionEvent,
   type ConnectionState,
@@ -14,9 +13,6 @@ import {
   transition,
 } from '../src/connection/state.ts'
 import { classifyCall } from '../src/set/classify.ts'
-import type { DesiredConnection } from '../src/set/desired.ts'
-import type { ObservedConnection } from '../src/set/observe.ts'
-import { type ConnectionPlan, planConnection } from '../src/set/plan.ts'
 
 const why = { code: 'SERVER_EXITED', message: 'gone' } as const
 const stateOf = (state: Partial<ConnectionState> & Pick<ConnectionState, 'kind'>): ConnectionState =>
@@ -233,78 +229,6 @@ describe('the life of a connection', () => {
   })
 })
 
-describe('what a failure says', () => {
-  const facts: FailureFacts = {
-    server: 'github',
-    transport: 'stdio',
-    target: 'gh-mcp',
-    credentials: 'none',
-    stderrTail: '',
-    secrets: [],
-  }
-  const say = (error: HostError, more: Partial<FailureFacts> = {}): object =>
-    classifyFailure(error, { ...facts, ...more })
-
-  test('a process that ended is told apart from a lost connection, with its last useful words', () => {
-    const stderrTail = 'starting\nTypeError: no token\n    at main (x.js:1)\n\nNode.js v24.0.0\n'
-    expect(say(new HostError('CONNECTION_LOST', 'x', { details: { exitCode: 3 } }), { stderrTail })).toEqual({
-      as: 'failed',
-      reason: {
-        code: 'SERVER_EXITED',
-        message: 'Server "github" ended with code 3 (last stderr line: TypeError: no token)',
-      },
-    })
-    expect(say(new HostError('CONNECTION_LOST', 'Server "github": reset'))).toEqual({
-      as: 'failed',
-      reason: { code: 'CONNECTION_LOST', message: 'Server "github": reset' },
-    })
-  })
-
-  test('credentials that are missing and credentials that were refused have different ways out', () => {
-    const refused = new HostError('AUTH_REQUIRED', 'Server "github": HTTP 401')
-    expect(say(refused)).toEqual({
-      as: 'needs-auth',
-      reason: { code: 'AUTH_REQUIRED', message: 'Server "github": HTTP 401. Run: convoke login github' },
-    })
-    expect(say(refused, { credentials: 'configured' })).toEqual({
-      as: 'needs-auth',
-      reason: {
-        code: 'AUTH_REQUIRED',
-        message: 'Server "github": HTTP 401. The configured credentials were not accepted',
-      },
-    })
-  })
-
-  test('a sign-in that does not help is told apart from one that is missing', () => {
-    expect(say(new HostError('AUTH_REQUIRED', 'Server "github": HTTP 403'), { credentials: 'sign-in' })).toEqual({
-      as: 'needs-auth',
-      reason: {
-        code: 'AUTH_FAILED',
-        message: 'Server "github": HTTP 403. The sign-in did not succeed, or does not cover this server',
-      },
-    })
-  })
-
-  test('a missing variable needs input, and a secret in the last words is redacted', () => {
-    expect(say(new HostError('VARIABLE_MISSING', 'needs X'))).toEqual({
-      as: 'needs-input',
-      reason: { code: 'VARIABLE_MISSING', message: 'needs X' },
-    })
-    expect(
-      say(new HostError('STARTUP_TIMEOUT', 'late'), {
-        stderrTail: 'using hunter2hunter2',
-        secrets: ['hunter2hunter2'],
-      }),
-    ).toEqual({
-      as: 'failed',
-      reason: {
-        code: 'STARTUP_TIMEOUT',
-        message: 'late (last stderr line: using [redacted]). A longer startupTimeoutMs gives it more time',
-      },
-    })
-  })
-})
-
 describe('how a call ended', () => {
   const facts = { what: 's/t', idleTimeoutMs: 100, totalTimeoutMs: 900 }
   const end = (code: HostError['code'], details = {}): string => {
@@ -325,72 +249,5 @@ describe('how a call ended', () => {
     expect(classifyCall(new HostError('CALL_TIMEOUT', 'm'), facts).error.message).toBe(
       's/t neither answered nor reported progress for 100 ms (toolTimeoutMs) and was cancelled',
     )
-  })
-})
-
-describe('what a generation does with a connection', () => {
-  const definition = defineServer({
-    name: 's',
-    transport: { kind: 'stdio', command: 'x', args: [], env: {}, envVars: [] },
-  })
-  const wanted: DesiredConnection = {
-    definition,
-    identity: { configKey: 'c1', credentials: null },
-    start: 'wanted',
-  }
-  const ready: ObservedConnection = { identity: wanted.identity, phase: 'ready' }
-  const plan = (
-    previous: Partial<ObservedConnection> | undefined,
-    desired: Partial<DesiredConnection> = {},
-    reconnect: readonly string[] = [],
-  ): ConnectionPlan =>
-    planConnection(previous && { ...ready, ...previous }, { ...wanted, ...desired }, { reconnect: new Set(reconnect) })
-
-  test.each([
-    ['starts what is new', plan(undefined), { kind: 'start', because: 'no-previous' }],
-    [
-      'waits for what is only wanted on demand',
-      plan(undefined, { start: 'on-demand' }),
-      { kind: 'defer', because: 'on-demand' },
-    ],
-    ['keeps what is unchanged', plan({}), { kind: 'reuse', because: 'unchanged' }],
-    ['keeps a start that is under way', plan({ phase: 'starting' }), { kind: 'reuse', because: 'unchanged' }],
-    ['keeps a failed one with its pause', plan({ phase: 'failed' }), { kind: 'reuse', because: 'unchanged' }],
-    ['keeps one that waits for a person', plan({ phase: 'held' }), { kind: 'reuse', because: 'unchanged' }],
-    [
-      'keeps a sleeping one asleep',
-      plan({ phase: 'dormant' }, { start: 'on-demand' }),
-      { kind: 'reuse', because: 'unchanged' },
-    ],
-    [
-      'replaces one whose configuration changed',
-      plan({ identity: { configKey: 'c2', credentials: null } }),
-      { kind: 'start', because: 'config-changed' },
-    ],
-    [
-      'replaces one that speaks as somebody else',
-      plan({ identity: { configKey: 'c1', credentials: 'bob' } }),
-      { kind: 'start', because: 'credentials-changed' },
-    ],
-    ['replaces one that is over', plan({ phase: 'over' }), { kind: 'start', because: 'not-healthy' }],
-    ['starts anew what is asked for', plan({}, {}, ['s']), { kind: 'start', because: 'reconnect-asked' }],
-    ['leaves the others alone', plan({}, {}, ['other']), { kind: 'reuse', because: 'unchanged' }],
-    [
-      'starts a sleeping one that is asked for',
-      plan({ phase: 'dormant' }, { start: 'on-demand' }, ['s']),
-      { kind: 'start', because: 'reconnect-asked' },
-    ],
-    [
-      'never starts what its entry forbids',
-      plan({}, { start: 'never' }, ['s']),
-      { kind: 'hold', because: 'config-problem' },
-    ],
-    [
-      'never starts what is disabled',
-      plan(undefined, { start: 'never', definition: { ...definition, enabled: false } }),
-      { kind: 'hold', because: 'disabled' },
-    ],
-  ] as const)('%s', (_, made, expected) => {
-    expect(made).toEqual(expected)
   })
 })

@@ -58,7 +58,7 @@ export async function runCall(
   const elicit = elicitationHandler(context, servers.length === 1 && only !== undefined ? only : address, answers)
   await using host = await openHost(context, all, { servers, handlers: { elicit } })
   await settle(context, host, servers)
-  await using binding = await host.bind({ signal: context.signal })
+  await using binding = await host.bind({ grace: 'none', signal: context.signal })
   const tool = requireTool(binding.resolveTool(address), { address, host, binding })
   const args = given.kind === 'json' ? given.value : readArguments(given.words, tool.inputSchema)
   const outcome = await callWithProgress(context, binding, tool, { args, timeoutMs: callOptions.timeout })

@@ -48,7 +48,7 @@ export async function runPrompt(
   const servers = addressedServers(address, names) ?? names
   await using host = await openHost(context, loaded, { servers })
   await settle(context, host, servers)
-  await using binding = await host.bind({ signal })
+  await using binding = await host.bind({ grace: 'none', signal })
   const { items } = await binding.prompts({ signal, servers })
   const prompt = items.find((item) => item.name === address || `${item.server}/${item.rawName}` === address)
   if (prompt === undefined)

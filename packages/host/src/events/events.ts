@@ -7,13 +7,58 @@ export interface CatalogNote {
   readonly server: string
   /** The raw name, or what stands for it; cleaned and cut. */
   readonly item: string
-  readonly kind: 'rejected' | 'filtered' | 'cleaned' | 'cut'
+  /** `rejected`, `filtered`: not there. `hidden`, `omitted`: there, and not shown to all. `cleaned`, `cut`, `renamed`: there, and changed. */
+  readonly kind: 'rejected' | 'filtered' | 'hidden' | 'omitted' | 'cleaned' | 'cut' | 'renamed'
   readonly reason: string
+}
+
+/** What was decided about one server when a generation was made. */
+export interface PlannedServer {
+  readonly server: string
+  /**
+   * `reuse`: the connection stays; `adopt`: a start under way is taken over; `keep-auth-failure`: a refused sign-in is not tried again;
+   * `start`: a new connection, now; `defer`: a new one, when it is needed; `hold`: shown, never started; `retire`: it leaves.
+   */
+  readonly action: 'reuse' | 'adopt' | 'keep-auth-failure' | 'start' | 'defer' | 'hold' | 'retire'
+  /** Why: a word per reason. */
+  readonly because:
+    | 'unchanged'
+    | 'starting'
+    | 'store-contended'
+    | 'no-previous'
+    | 'config-changed'
+    | 'credentials-changed'
+    | 'limits-changed'
+    | 'reconnect-asked'
+    | 'not-healthy'
+    | 'wanted-now'
+    | 'cached'
+    | 'on-demand'
+    | 'disabled'
+    | 'config-problem'
+    | 'removed'
+  /** Fields of the definition that differ from the published one, sorted; never a value. */
+  readonly changed: readonly string[]
+}
+
+/** How the starts of one generation ended. */
+export interface StartupSummary {
+  readonly generation: number
+  /** Those that were kept ready come first. */
+  readonly ready: readonly string[]
+  readonly failed: readonly { readonly server: string; readonly code: string; readonly message: string }[]
+  readonly cancelled: readonly string[]
 }
 
 /** One thing that happened in a host. */
 export type HostEvent =
   | { readonly kind: 'server.state-changed'; readonly status: ServerStatus }
+  /** A generation is what everybody sees from now on; told before anything else of it. */
+  | { readonly kind: 'set.published'; readonly generation: number; readonly servers: readonly PlannedServer[] }
+  /** Every start of a generation has ended; told also when there was none. */
+  | ({ readonly kind: 'set.startup-completed' } & StartupSummary)
+  /** A server that an earlier binding had to do without is ready: the next one has it. */
+  | { readonly kind: 'server.joined-late'; readonly server: string; readonly generation: number }
   /** A line on stdout that is no JSON-RPC. Told for the first one of a process; later ones only count. */
   | { readonly kind: 'server.noise'; readonly server: string; readonly text: string }
   | {

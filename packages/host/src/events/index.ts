@@ -1,5 +1,5 @@
 export { EventBus } from './bus.ts'
-export type { CatalogNote, HostEvent, HostEventListener } from './events.ts'
+export type { CatalogNote, HostEvent, HostEventListener, PlannedServer, StartupSummary } from './events.ts'
 export { PublicationGate } from './gate.ts'
 export type { PendingQuestion, QuestionOutcome } from './question.ts'
 export type { ServerState, ServerStatus } from './status.ts'

@@ -10,6 +10,7 @@ import type {
 import type { ServerPort } from '../connection/index.ts'
 import type { CatalogNote, ServerStatus } from '../events/index.ts'
 import type { RawAnswer, RequestOptions, ToolResult } from '../protocol/index.ts'
+import type { PreparedCall } from './prepared-call.ts'
 
 /** How a caller limits and observes one call. */
 export interface CallOptions extends Omit<RequestOptions, 'idleTimeoutMs' | 'totalTimeoutMs'> {
@@ -64,6 +65,14 @@ export interface Binding extends AsyncDisposable {
   tool(name: string): CatalogTool | undefined
   /** What a person means by `SERVER/TOOL` or by a flat name. The longest server name that fits wins. */
   resolveTool(text: string): ToolResolution
+  /** Number of the generation that is held; one more with every publication. */
+  readonly generation: number
+  /**
+   * A call of its own, pinned to the connection and the listing of this view; it outlives the binding, and holds the generation until it is
+   * disposed. Undefined for a tool that is only known from an earlier run, and for a model (`audience`, the default) where the tool is hidden from
+   * models.
+   */
+  prepare(tool: CatalogTool, options?: { readonly audience?: 'model' | 'host' }): PreparedCall | undefined
   /** Calls a tool. Never throws for what a server does: every end of a call is an outcome. */
   call(tool: CatalogTool, args: JsonObject, options?: CallOptions): Promise<CallOutcome>
   /** Calls a tool and gives the answer as bytes; the limits of the server's definition apply. @throws {HostError} */

@@ -6,12 +6,13 @@ import type { HostEvent, PublicationGate } from '../events/index.ts'
 import type { DesiredConnection } from './desired.ts'
 import type { Member } from './generation.ts'
 import { initialState } from './initial-state.ts'
+import type { Observed } from './observation.ts'
 import type { ConnectionPlan } from './plan.ts'
 import type { SetSettings } from './settings.ts'
 
 /** One server with what was decided about it. */
 export interface PlannedConnection {
-  readonly desired: DesiredConnection
+  readonly observed: Observed
   readonly plan: ConnectionPlan
   readonly previous: Member | undefined
 }
@@ -25,39 +26,46 @@ export function carryOut(
   settings: SetSettings,
   { connections, gate }: { readonly connections: Connections; readonly gate: PublicationGate },
 ): Map<string, Member> {
-  const members = new Map<string, Member>()
-  for (const { desired, plan, previous } of planned) {
-    const { definition, identity } = desired
-    const kept = plan.kind === 'reuse' ? previous : undefined
-    const shared = kept === undefined ? undefined : connections.get(kept.connection.value)
-    const member =
-      kept === undefined || shared === undefined
-        ? newMember(desired, plan, { settings, connections, previous, emit: (event) => gate.emit(event) })
-        : {
-            connection: shared.acquire(),
-            catalog: kept.catalog,
-            view: viewOf(desired, kept.catalog, kept),
-            identity,
-            plan,
-          }
-    members.set(definition.name, member)
-  }
-  return members
+  const making: Making = { settings, connections, emit: (event) => gate.emit(event) }
+  return new Map(planned.map((one) => [one.observed.desired.definition.name, memberOf(one, making)]))
 }
 
-interface NewMember {
+interface Making {
   readonly settings: SetSettings
   readonly connections: Connections
-  readonly previous: Member | undefined
   readonly emit: (event: HostEvent) => void
 }
 
-function newMember(
-  desired: DesiredConnection,
-  plan: ConnectionPlan,
-  { settings, connections, previous, emit }: NewMember,
-): Member {
-  const { definition, identity } = desired
+function memberOf(planned: PlannedConnection, making: Making): Member {
+  const { observed, plan, previous } = planned
+  const { desired } = observed
+  const kept = keeps(planned) ? previous : undefined
+  const shared = kept === undefined ? undefined : making.connections.get(kept.connection.value)
+  if (kept === undefined || shared === undefined || shared.isClosed) return newMember(planned, making)
+  const { catalog } = kept
+  return {
+    connection: shared.acquire(),
+    catalog,
+    view: viewOf(desired, catalog, kept),
+    desired,
+    plan,
+    cache: undefined,
+  }
+}
+
+/** A held entry that is held for the same reason goes on as it is: it says since when. */
+function keeps({ observed, plan, previous }: PlannedConnection): boolean {
+  if (plan.kind === 'start' || plan.kind === 'defer') return false
+  if (plan.kind !== 'hold') return true
+  const before = previous?.desired.definition
+  const { enabled, problem } = observed.desired.definition
+  return before?.enabled === enabled && before.problem?.message === problem?.message
+}
+
+function newMember({ observed, plan, previous }: PlannedConnection, making: Making): Member {
+  const { desired, environment } = observed
+  const { definition } = desired
+  const { settings, connections, emit } = making
   const { protocol, authorization, watch } = settings
   // A catalog of its own: calls that were prepared on the old connection keep theirs. If it lists the same tools, nothing has changed.
   const catalog = new ServerCatalog({
@@ -68,22 +76,41 @@ function newMember(
     watch,
     previous: previous?.catalog,
   })
+  const platform = environment.kind === 'found' ? environment.environment.platform : protocol.platform
   const connection = new ServerConnection({
     definition,
-    settings: protocol,
+    settings: platform === protocol.platform ? protocol : { ...protocol, platform },
     authorization: authorization?.(definition),
     sink: catalog,
     emit,
-    initial: initialState(definition, protocol.platform.dateMs()),
+    introduction: settings.introduction?.(definition.name),
+    signIn: () => (observed.credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
+    initial: initialState(desired, {
+      sinceAtMs: protocol.platform.dateMs(),
+      // The pause between tries goes on growing, whoever asks for them.
+      failuresBefore: previous?.connection.value.failureCount ?? 0,
+    }),
+    refusal: environment.kind === 'missing' ? environment.error : undefined,
   })
   const shared = new Shared(connection)
   connections.set(connection, shared)
-  return { connection: shared.acquire(), catalog, view: viewOf(desired, catalog, previous), identity, plan }
+  return {
+    connection: shared.acquire(),
+    catalog,
+    view: viewOf(desired, catalog, previous),
+    desired,
+    plan,
+    cache: undefined,
+  }
 }
 
 /** A view that means the same is kept, with what it has made of the listing. */
-function viewOf({ definition }: DesiredConnection, catalog: ServerCatalog, previous: Member | undefined): CatalogView {
+function viewOf(
+  { definition, traits }: DesiredConnection,
+  catalog: ServerCatalog,
+  previous: Member | undefined,
+): CatalogView {
   const before = previous?.view
   if (before?.definition === definition && before.catalog === catalog) return before
-  return new CatalogView({ catalog, definition, traits: { isHosted: false }, previous: before })
+  return new CatalogView({ catalog, definition, traits, previous: before })
 }

@@ -1,83 +1,166 @@
 // MANY servers: which connections there are, which generation of them is published, and who still holds an older one.
 import { HostError, Lane, type Lease, Shared, untilAborted } from '../base/index.ts'
-import { OutputSchemas, type ToolSnapshot, type ToolView, toolView } from '../catalog/index.ts'
+import { OutputSchemas } from '../catalog/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
-import { PublicationGate, type ServerStatus } from '../events/index.ts'
-import type { Binding } from './binding.ts'
-import type { BoundServer } from './bound-server.ts'
-import { type Connections, carryOut } from './carry-out.ts'
-import { desiredConnections } from './desired.ts'
+import { type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
+import type { Binding, CallOutcome } from './binding.ts'
+import { type CaptureRequest, type CaptureTools, capture, ViewMemory } from './capture.ts'
+import { type Connections, carryOut, type PlannedConnection } from './carry-out.ts'
+import { callTool, type DirectCall } from './direct-call.ts'
 import { Generation, type Member } from './generation.ts'
 import { LiveBinding } from './live-binding.ts'
+import type { LiveServer, LiveServers } from './live-servers.ts'
+import { observeDefinitions } from './observation.ts'
 import { observeConnection } from './observe.ts'
-import { planConnection } from './plan.ts'
+import { type PlanPolicy, planConnection } from './plan.ts'
+import { plannedServers } from './plan-report.ts'
+import type { CallServices } from './prepared-call.ts'
+import { requireReady } from './required.ts'
 import type { SetSettings } from './settings.ts'
+import { settled } from './settled.ts'
+import { reportStartup } from './startup.ts'
 
 /** Longest a close may take before it is reported as failed, in milliseconds. A process is killed well before. */
 const CLOSE_TIMEOUT_MS = 15_000
 
+/** What the next generation is made of. */
+export interface PublishRequest extends Partial<PlanPolicy> {
+  /** Default: those of the published generation. */
+  readonly definitions?: readonly ServerDefinition[] | undefined
+  /** An abort before the generation is published leaves everything as it was. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** The published connections. */
-export class ConnectionSet {
+export class ConnectionSet implements LiveServers {
   readonly #settings: SetSettings
   readonly #connections: Connections = new Map()
-  readonly #outputs = new OutputSchemas()
   /** One publication after the other. */
   readonly #lane = new Lane()
+  readonly #services: CallServices
+  readonly #capturing: CaptureTools
+  readonly #reports = new Set<Promise<void>>()
   #generation: Shared<Generation> | undefined
   #published: Lease<Generation> | undefined
+  #definitions: readonly ServerDefinition[] = []
   #generations = 0
-  #view: { readonly snapshots: readonly ToolSnapshot[]; readonly view: ToolView } | undefined
+  #reconnectsAll = false
   #closing: Promise<void> | undefined
 
   constructor(settings: SetSettings) {
     this.#settings = settings
+    const { entitlements, protocol } = settings
+    this.#services = { outputs: new OutputSchemas(), platform: protocol.platform, entitlements }
+    this.#capturing = { settings, services: this.#services, live: this, views: new ViewMemory() }
   }
 
-  /** One per definition, in their order. */
+  /** One per definition, in their order. Looking starts nothing. */
   get statuses(): readonly ServerStatus[] {
     return this.#members.map(({ connection }) => connection.value.status)
   }
 
+  /** The members of the published generation, in the order of the definitions. */
+  get members(): readonly Member[] {
+    return this.#members
+  }
+
+  /** Number of the published generation; 0 before the first. */
+  get generation(): number {
+    return this.#published?.value.number ?? 0
+  }
+
+  /** The next publication starts everything anew. */
+  reconnectOnNextPublication(): void {
+    this.#reconnectsAll = true
+  }
+
   /**
-   * Makes the next generation and publishes it: the old one retires, then what was held back is told, then the new connections start.
-   * @param reconnect Servers that are started anew although nothing about them changed.
+   * Makes the next generation and publishes it: what was held back is told, the old generation retires, the new connections start. Waits
+   * for no server.
+   * @throws {HostError} `CANCELLED`, `HOST_CLOSED`; nothing has been started or told then.
    */
-  async publish(reconnect: ReadonlySet<string> = new Set()): Promise<void> {
-    const leave = await this.#lane.enter()
+  async publish(request: PublishRequest = {}): Promise<readonly PlannedServer[]> {
+    const leave = await this.#lane.enter(request.signal)
+    const reconnectsAll = this.#reconnectsAll
+    this.#reconnectsAll = false
+    let isPublished = false
     try {
-      await this.#publish(reconnect)
+      const planned = await this.#plan(reconnectsAll ? { ...request, reconnect: 'all' } : request)
+      const rows = plannedServers(planned, this.#members)
+      this.#swap(planned, rows)
+      isPublished = true
+      this.#definitions = request.definitions ?? this.#definitions
+      return rows
     } finally {
+      // Whoever asked for a reconnect has not got it.
+      if (!isPublished && reconnectsAll) this.#reconnectsAll = true
       leave()
     }
   }
 
-  async #publish(reconnect: ReadonlySet<string>): Promise<void> {
+  /** What publishing would do, without doing it. @throws {HostError} `CANCELLED`, `HOST_CLOSED` */
+  async preview(request: PublishRequest): Promise<readonly PlannedServer[]> {
+    return plannedServers(await this.#plan(request), this.#members)
+  }
+
+  async #plan(request: PublishRequest): Promise<PlannedConnection[]> {
     this.#assertOpen()
+    const { definitions = this.#definitions, reconnect = new Set<string>(), retriesFailed = true, signal } = request
+    const observed = await observeDefinitions(definitions, this.#settings, signal)
+    if (signal?.aborted === true) throw new HostError('CANCELLED', 'Cancelled by the caller', { cause: signal.reason })
+    this.#assertOpen()
+    const previous = this.#published?.value.members
+    return observed.map((one) => {
+      const before = previous?.get(one.desired.definition.name)
+      const seen = before === undefined ? undefined : observeConnection(before.connection.value, before.desired)
+      return { observed: one, previous: before, plan: planConnection(seen, one.desired, { reconnect, retriesFailed }) }
+    })
+  }
+
+  /** In one step: nobody sees half of a generation. */
+  #swap(planned: readonly PlannedConnection[], rows: readonly PlannedServer[]): void {
     const { emit } = this.#settings
     const gate = new PublicationGate(emit)
-    const next = this.#make(reconnect, gate)
+    this.#generations += 1
+    const members = carryOut(planned, this.#settings, { connections: this.#connections, gate })
+    const next = new Generation(this.#generations, members)
     const retired = this.#published
     this.#generation = new Shared(next)
     this.#published = this.#generation.acquire()
-    // Statuses count the tools that the published configuration lets through.
-    for (const { catalog, view } of next.members.values()) catalog.countWith(() => view.live?.tools.length)
+    for (const { catalog, view } of members.values()) catalog.countWith(() => view.live?.tools.length)
+    emit({ kind: 'set.published', generation: next.number, servers: rows })
     gate.publish()
-    // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
-    await retired?.[Symbol.asyncDispose]()
+    const retiring = retired === undefined ? undefined : Promise.resolve(retired[Symbol.asyncDispose]()).catch(() => {})
     this.#forgetClosed()
-    if (this.#closing !== undefined) return
-    for (const { plan, connection } of next.members.values()) if (plan.kind === 'start') connection.value.need()
+    for (const [server, { plan, connection }] of members) {
+      // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
+      const released = retired?.value.whenReleased(server)
+      if (released !== undefined && plan.kind !== 'reuse') connection.value.startAfter(released)
+      if (plan.kind === 'start') connection.value.need()
+    }
+    this.#keep(reportStartup(next, emit))
+    if (retiring !== undefined) this.#keep(retiring.then(() => this.#forgetClosed()))
   }
 
   /** Starts one server anew and waits until it has settled. @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED` */
   async reconnect(server: string): Promise<ServerStatus> {
     this.#member(server)
-    await this.publish(new Set([server]))
+    await this.publish({ reconnect: new Set([server]), retriesFailed: false })
+    return this.#settledStatus(server)
+  }
+
+  /** Starts all of them anew, side by side. @throws {HostError} `HOST_CLOSED` */
+  async reconnectAll(): Promise<readonly ServerStatus[]> {
+    await this.publish({ reconnect: 'all' })
+    return Promise.all(this.#members.map(({ desired }) => this.#settledStatus(desired.definition.name)))
+  }
+
+  /** Somebody else may ask for another reconnect meanwhile. */
+  async #settledStatus(server: string): Promise<ServerStatus> {
     for (;;) {
-      ;(await this.#lane.enter())() // a publication that is under way has not woken its connections yet
       const { value } = this.#member(server).connection
-      await settledForGood(value)
-      // Somebody else may have asked for another reconnect meanwhile.
+      await settled(value)
       if (this.#member(server).connection.value === value) return value.status
     }
   }
@@ -93,33 +176,58 @@ export class ConnectionSet {
       ({ connection }) => connection.value,
     )
     if (servers !== undefined) for (const connection of waiting) connection.need()
-    const settled = Promise.all(waiting.map((connection) => settledForGood(connection))).then(() => {})
-    await untilAborted(waitMs === undefined ? settled : this.#within(settled, waitMs), signal)
+    const all = Promise.all(waiting.map(settled)).then(() => {})
+    await untilAborted(waitMs === undefined ? all : this.#within(all, waitMs), signal)
   }
 
-  /** The frozen view of now. A failed server whose time has come is started again; nobody waits for it. */
-  bind(): Binding {
+  /** Ends every start that is under way; what is ready or asleep is left as it is. */
+  cancelStarts(): void {
+    for (const { connection } of this.#members) connection.value.cancelStart()
+  }
+
+  /** @throws {HostError} `REQUIRED_SERVERS_FAILED` names them all; `CANCELLED` on abort. */
+  requireReady(signal?: AbortSignal): Promise<void> {
+    return requireReady(this.#members, (connection) => untilAborted(settled(connection), signal))
+  }
+
+  /**
+   * The frozen view of now. A failed server whose time has come is started again; nobody waits for it.
+   * @throws {HostError} `HOST_CLOSED`, `CANCELLED`
+   */
+  async bind(request: CaptureRequest = {}): Promise<Binding> {
     this.#assertOpen()
-    const lease = this.#generation?.acquire()
-    if (lease === undefined) throw new HostError('INTERNAL', 'Nothing is published')
-    const members = [...lease.value.members.values()]
-    const binding = new LiveBinding({
-      lease,
-      servers: members.flatMap(boundServer),
-      view: this.#viewOf(members),
-      statuses: members.map(({ connection }) => connection.value.status),
-      outputs: this.#outputs,
-      nameCharsMax: this.#settings.nameCharsMax,
-      platform: this.#settings.protocol.platform,
-    })
-    // After the view was taken: it tells why they are not in it.
-    for (const { connection } of members) if (connection.value.state.kind === 'failed') connection.value.need()
-    return binding
+    const shared = this.#generation
+    const lease = shared?.acquire()
+    if (shared === undefined || lease === undefined) throw new HostError('INTERNAL', 'Nothing is published')
+    try {
+      const captured = await capture(lease.value, request, this.#capturing)
+      // After the view was taken: it tells why they are not in it.
+      for (const { connection } of lease.value.members.values())
+        if (connection.value.state.kind === 'failed') connection.value.need()
+      return new LiveBinding(captured, lease, shared)
+    } catch (error) {
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
-  /** The definition of a server. @throws {HostError} `SERVER_UNKNOWN` */
+  /** Calls a tool of the published generation by name. Never rejects. */
+  callTool(call: DirectCall): Promise<CallOutcome> {
+    return callTool(call, { ...this.#services, live: this })
+  }
+
+  /** The connection of a server. @throws {HostError} `SERVER_UNKNOWN` */
   connection(server: string): ServerConnection {
     return this.#member(server).connection.value
+  }
+
+  member(server: string): LiveServer | undefined {
+    const member = this.#published?.value.members.get(server)
+    return member === undefined ? undefined : { ...member, connection: member.connection.value }
+  }
+
+  names(): readonly string[] {
+    return [...(this.#published?.value.members.keys() ?? [])]
   }
 
   /** Ends every connection, also those that bindings still hold. Idempotent. */
@@ -131,14 +239,14 @@ export class ConnectionSet {
   async #close(): Promise<void> {
     const connections = [...this.#connections.keys()]
     for (const connection of connections) connection.cancelStart()
-    const all = Promise.all(connections.map((connection) => connection[Symbol.asyncDispose]()))
+    const ends = connections.map((connection) => connection[Symbol.asyncDispose]())
     let isOver = false
-    await this.#within(
-      all.then(() => {
+    const all = Promise.all(ends)
+      .then(() => Promise.all(this.#reports))
+      .then(() => {
         isOver = true
-      }),
-      CLOSE_TIMEOUT_MS,
-    )
+      })
+    await this.#within(all, CLOSE_TIMEOUT_MS)
     if (!isOver) throw new HostError('INTERNAL', `Not every server could be closed within ${CLOSE_TIMEOUT_MS} ms`)
   }
 
@@ -152,36 +260,14 @@ export class ConnectionSet {
     throw new HostError('SERVER_UNKNOWN', `There is no server "${server}"`, { details: { server } })
   }
 
-  #make(reconnect: ReadonlySet<string>, gate: PublicationGate): Generation {
-    const { definitions, start, protocol } = this.#settings
-    const previous = this.#published?.value.members
-    const planned = desiredConnections(definitions, { start, env: protocol.platform.env }).map((desired) => {
-      const before = previous?.get(desired.definition.name)
-      const observed = before === undefined ? undefined : observeConnection(before.connection.value, before.identity)
-      return { desired, previous: before, plan: planConnection(observed, desired, { reconnect }) }
-    })
-    this.#generations += 1
-    return new Generation(
-      this.#generations,
-      carryOut(planned, this.#settings, { connections: this.#connections, gate }),
-    )
-  }
-
-  /** Named anew only when a server came, went or listed something else. */
-  #viewOf(members: readonly Member[]): ToolView {
-    const snapshots = members.flatMap(({ connection, view: { live } }) =>
-      connection.value.session === undefined || live === undefined ? [] : [live],
-    )
-    const known = this.#view
-    if (known?.snapshots.length === snapshots.length && known.snapshots.every((one, index) => one === snapshots[index]))
-      return known.view
-    const view = toolView(snapshots, this.#settings.nameCharsMax)
-    this.#view = { snapshots, view }
-    return view
-  }
-
   #forgetClosed(): void {
     for (const [connection, shared] of this.#connections) if (shared.isClosed) this.#connections.delete(connection)
+  }
+
+  /** Awaited by the close. */
+  #keep(work: Promise<void>): void {
+    this.#reports.add(work)
+    void work.finally(() => this.#reports.delete(work))
   }
 
   #assertOpen(): void {
@@ -200,15 +286,4 @@ export class ConnectionSet {
       platform.clearTimer(timer)
     }
   }
-}
-
-/** A start that fails may be followed by another one that somebody needs: settled is when none is under way. */
-async function settledForGood(connection: ServerConnection): Promise<void> {
-  while (connection.isStarting) await connection.whenSettled()
-}
-
-function boundServer({ connection, catalog, view }: Member): BoundServer[] {
-  const { session } = connection.value
-  const { definition } = view
-  return session === undefined ? [] : [{ definition, session, catalog, view, connection: connection.value }]
 }

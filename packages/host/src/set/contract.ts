@@ -1,6 +1,6 @@
 // Is the live tool still the one that was shown? Pure.
 import { isObject, type JsonObject, sameJson } from '../base/index.ts'
-import type { CatalogTool } from '../catalog/index.ts'
+import type { CatalogTool, ToolSnapshot } from '../catalog/index.ts'
 
 /** What a call of a tool depends on. Titles, descriptions, names for models and connectors are not part of it. */
 export type ToolContract = Pick<
@@ -60,4 +60,19 @@ function sameHints(one: unknown, other: unknown, known: KnownHints): boolean {
 
 function membersOf(annotations: unknown): JsonObject {
   return isObject(annotations) ? annotations : {}
+}
+
+/** What a call of the listed tool depends on. */
+export function contractIn(listed: ToolSnapshot | undefined, rawName: string): ToolContract | undefined {
+  const tool = listed?.tools.find((one) => one.rawName === rawName)
+  if (listed === undefined || tool === undefined) return undefined
+  const { inputSchema, outputSchema, annotations, _meta: meta } = tool.definition
+  return {
+    rawName,
+    inputSchema: inputSchema as JsonObject,
+    parallelToolCalls: listed.facts.parallelToolCalls,
+    ...(isObject(outputSchema) ? { outputSchema } : {}),
+    ...(isObject(annotations) ? { annotations } : {}),
+    ...(isObject(meta) ? { meta } : {}),
+  }
 }

@@ -78,7 +78,7 @@ async function openDedicated(
       settings: settings.protocol,
       budget,
       authorization: settings.authorization?.(definition),
-      introduction: introductionOf(options),
+      introduction: { ...introductionOf(options), judge: settings.introduction?.(name).judge },
       onResolved: (resolved) => {
         facts = resolved
       },

@@ -1,7 +1,19 @@
 import type { Lease } from '../base/index.ts'
 import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
-import type { ConnectionIdentity, ServerConnection } from '../connection/index.ts'
+import type { ServerConnection } from '../connection/index.ts'
+import type { CapturedView } from './captured-view.ts'
+import type { DesiredConnection } from './desired.ts'
 import type { ConnectionPlan } from './plan.ts'
+
+/** What a generation asks of the kept catalog of one server. */
+export interface MemberCache {
+  /** When the grace that all sets share for this server is over, in monotonic milliseconds; undefined where a kept catalog needs none. */
+  graceDeadlineMs(graceMs: number, nowMs: number): number | undefined
+  /** @returns how to stop listening. */
+  onChange(listener: () => void): () => void
+  /** The server has said that its catalog must not be kept. */
+  readonly isDisabled: boolean
+}
 
 /** One server in one generation. */
 export interface Member {
@@ -10,23 +22,42 @@ export interface Member {
   readonly catalog: ServerCatalog
   /** What this member shows of it; policy is read from `view.definition`, the definition of this generation. */
   readonly view: CatalogView
-  readonly identity: ConnectionIdentity
+  /** What the configuration of this generation wants of it. */
+  readonly desired: DesiredConnection
   /** What was decided about it, and why. */
   readonly plan: ConnectionPlan
+  /** Undefined: its catalog is not kept. */
+  readonly cache: MemberCache | undefined
 }
 
 /** One published version of the set. It holds a lease on each of its connections, and gives them back when it is disposed. */
 export class Generation implements AsyncDisposable {
   readonly number: number
   readonly members: ReadonlyMap<string, Member>
+  /** What the last binding saw; the next one sees the same as long as nothing has changed. */
+  captured: CapturedView | undefined
+  /** When the grace of this generation's starts is over, in monotonic milliseconds; fixed by the first binding that waits. */
+  graceEndsAtMs: number | undefined
+  /** Servers that a binding had to do without because they were still starting. */
+  readonly missed: Set<ServerConnection> = new Set()
+  #released: ReadonlyMap<string, Promise<void>> | undefined
 
   constructor(number: number, members: ReadonlyMap<string, Member>) {
     this.number = number
     this.members = members
   }
 
+  /** When the server's connection of this generation is over, if nobody else holds it; undefined while the generation is held. */
+  whenReleased(server: string): Promise<void> | undefined {
+    return this.#released?.get(server)
+  }
+
   /** Releases the leases side by side; a connection that nobody else holds is closed. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.members.values()].map(({ connection }) => connection[Symbol.asyncDispose]()))
+    const released = new Map<string, Promise<void>>()
+    for (const [server, { connection }] of this.members)
+      released.set(server, Promise.resolve(connection[Symbol.asyncDispose]()))
+    this.#released = released
+    await Promise.all(released.values())
   }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, Lease } from '../base/index.ts'
+import type { JsonObject, Lease, Shared } from '../base/index.ts'
 import type {
   Aggregate,
   CatalogPrompt,
@@ -6,97 +6,93 @@ import type {
   CatalogResourceTemplate,
   CatalogTool,
   NamespacedName,
-  OutputSchemas,
-  ToolView,
 } from '../catalog/index.ts'
 import { type ServerPort, sessionPort } from '../connection/index.ts'
 import type { CatalogNote, ServerStatus } from '../events/index.ts'
-import type { Platform, RawAnswer, RequestOptions } from '../protocol/index.ts'
+import type { RawAnswer, RequestOptions } from '../protocol/index.ts'
 import type { Binding, CallOptions, CallOutcome, ListingOptions, ToolResolution } from './binding.ts'
-import type { BoundServer } from './bound-server.ts'
+import type { CapturedView } from './captured-view.ts'
 import type { Generation } from './generation.ts'
-import { BoundOffers } from './offers.ts'
+import type { PreparedCall } from './prepared-call.ts'
 import { resolveTool } from './resolve.ts'
-import { ToolCalls } from './tool-calls.ts'
 
-/** What a binding is made of. */
-export interface LiveBindingInit {
-  readonly lease: Lease<Generation>
-  /** The servers that were ready. */
-  readonly servers: readonly BoundServer[]
-  readonly view: ToolView
-  readonly statuses: readonly ServerStatus[]
-  readonly outputs: OutputSchemas
-  readonly nameCharsMax: number
-  readonly platform: Platform
-}
-
-/** The frozen view of one moment, over a leased generation. */
+/** A captured view with a hold of its own on the connections behind it. */
 export class LiveBinding implements Binding {
-  readonly statuses: readonly ServerStatus[]
+  readonly #captured: CapturedView
   readonly #lease: Lease<Generation>
-  readonly #view: ToolView
-  readonly #servers: ReadonlyMap<string, BoundServer>
-  readonly #calls: ToolCalls
-  readonly #offers: BoundOffers
+  readonly #shared: Shared<Generation>
 
-  constructor({ lease, servers, view, statuses, outputs, nameCharsMax, platform }: LiveBindingInit) {
-    this.statuses = statuses
+  /** @param shared For calls that outlive the binding. */
+  constructor(captured: CapturedView, lease: Lease<Generation>, shared: Shared<Generation>) {
+    this.#captured = captured
     this.#lease = lease
-    this.#view = view
-    this.#servers = new Map(servers.map((bound) => [bound.definition.name, bound]))
-    this.#calls = new ToolCalls({ servers: this.#servers, outputs, platform })
-    this.#offers = new BoundOffers({ servers: this.#servers, nameCharsMax })
+    this.#shared = shared
   }
 
+  get generation(): number {
+    return this.#lease.value.number
+  }
   get revision(): string {
-    return this.#view.revision
+    return this.#captured.view.revision
   }
   get tools(): readonly CatalogTool[] {
-    return this.#view.tools
+    return this.#captured.view.tools
+  }
+  get statuses(): readonly ServerStatus[] {
+    return this.#captured.statuses
   }
   get notes(): readonly CatalogNote[] {
-    return this.#view.notes
+    return this.#captured.view.notes
   }
 
   tool(name: string): CatalogTool | undefined {
-    return this.#view.byName.get(name)
+    return this.#captured.view.byName.get(name)
   }
   namespaced(tool: CatalogTool): NamespacedName | undefined {
-    return this.#view.namespaced(tool)
+    return this.#captured.view.namespaced(tool)
   }
   resolveTool(text: string): ToolResolution {
-    return resolveTool(text, { view: this.#view, statuses: this.statuses })
+    return resolveTool(text, this.#captured)
   }
 
+  prepare(
+    tool: CatalogTool,
+    { audience = 'model' }: { readonly audience?: 'model' | 'host' } = {},
+  ): PreparedCall | undefined {
+    if (this.#shared.isClosed) return undefined
+    const hold = this.#shared.acquire()
+    const prepared = this.#captured.calls.prepare(tool, { audience, hold })
+    if (prepared === undefined) void hold[Symbol.asyncDispose]()
+    return prepared
+  }
   call(tool: CatalogTool, args: JsonObject, options: CallOptions = {}): Promise<CallOutcome> {
-    return this.#calls.call(tool, args, options)
+    return this.#captured.calls.call(tool, args, options)
   }
   callRaw(tool: CatalogTool, params: JsonObject, options: RequestOptions = {}): Promise<RawAnswer> {
-    return this.#calls.callRaw(tool, params, options)
+    return this.#captured.calls.callRaw(tool, params, options)
   }
 
   resources(options: ListingOptions = {}): Promise<Aggregate<CatalogResource>> {
-    return this.#offers.resources(options)
+    return this.#captured.offers.resources(options)
   }
   resourceTemplates(options: ListingOptions = {}): Promise<Aggregate<CatalogResourceTemplate>> {
-    return this.#offers.templates(options)
+    return this.#captured.offers.templates(options)
   }
   prompts(options: ListingOptions = {}): Promise<Aggregate<CatalogPrompt>> {
-    return this.#offers.prompts(options)
+    return this.#captured.offers.prompts(options)
   }
   readResource(uri: string, options: CallOptions & { readonly server?: string } = {}): Promise<JsonObject> {
-    return this.#offers.read(uri, options)
+    return this.#captured.offers.read(uri, options)
   }
   getPrompt(name: string, args: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
-    return this.#offers.getPrompt(name, args, options)
+    return this.#captured.offers.getPrompt(name, args, options)
   }
   complete(params: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
-    return this.#offers.complete(params, options)
+    return this.#captured.offers.complete(params, options)
   }
 
   server(name: string): ServerPort | undefined {
-    const bound = this.#servers.get(name)
+    const bound = this.#captured.servers.get(name)
     return bound === undefined ? undefined : sessionPort(bound.session)
   }
 

@@ -14,6 +14,7 @@ import { hostErrorOf, type Platform, type RawAnswer, type RequestOptions, type T
 import type { CallOptions, CallOutcome } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
 import { type CallFacts, classifyCall } from './classify.ts'
+import { contractIn, sameContract } from './contract.ts'
 import { type EntitlementMinter, entitlementsOf, mintEntitlements } from './entitlements.ts'
 
 /** What all calls of one host share. */
@@ -114,9 +115,12 @@ export class PreparedCall implements AsyncDisposable {
     return this.#init.services.platform.now()
   }
 
+  /** A newer listing in which this very tool is the same changes nothing about its call. */
   get #isCurrent(): boolean {
     const { bound, revision } = this.#init
-    return revision === undefined || bound.catalog.revision === revision
+    if (revision === undefined || bound.catalog.revision === revision) return true
+    const now = contractIn(bound.view.live, this.tool.rawName)
+    return now !== undefined && sameContract(this.tool, now, 'all')
   }
 
   /** While it runs no other listing takes the place of the one it was shown with. */
@@ -265,7 +269,7 @@ function whatOf({ server, rawName }: Pick<CatalogTool, 'server' | 'rawName'>): s
 function catalogChanged(tool: CatalogTool): HostError {
   return new HostError(
     'CATALOG_CHANGED',
-    `Server "${tool.server}" has listed other tools since ${whatOf(tool)} was prepared. The call was not sent; look at the tools again`,
+    `Server "${tool.server}" has changed or withdrawn ${whatOf(tool)} since it was prepared. The call was not sent; look at the tools again`,
     { details: { server: tool.server, sent: false } },
   )
 }

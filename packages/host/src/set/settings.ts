@@ -1,15 +1,42 @@
+import type { NamePolicy } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
+import type { CredentialSnapshot } from '../connection/index.ts'
 import type { HostEvent } from '../events/index.ts'
-import type { Authorization, ProtocolSettings } from '../protocol/index.ts'
+import type { Authorization, Introduction, ProtocolSettings } from '../protocol/index.ts'
+import type { StartPolicy } from './desired.ts'
+import type { EntitlementMinter } from './entitlements.ts'
+import type { Environments } from './environments.ts'
+
+/** The stored sign-in of a server, as it was read just now. */
+export interface CredentialReading {
+  readonly snapshot: CredentialSnapshot
+  /** The store was locked by somebody else meanwhile: what was read may be out of date. */
+  readonly isContended: boolean
+}
+
+/** Who the host speaks as to one server. */
+export interface Credentials {
+  /** Read before every plan, at most 2,000 ms; a reader that fails or takes longer counts as unreadable. */
+  read(definition: ServerDefinition, options: { readonly signal: AbortSignal }): Promise<CredentialReading>
+}
 
 /** What every connection and binding of one set has in common. */
 export interface SetSettings {
-  readonly definitions: readonly ServerDefinition[]
   readonly protocol: ProtocolSettings
   readonly authorization: ((definition: ServerDefinition) => Authorization | undefined) | undefined
-  readonly start: 'all' | readonly string[]
-  /** Longest flat name, in characters. */
-  readonly nameCharsMax: number
+  /** Absent: no sign-in is stored anywhere. */
+  readonly credentials: Credentials | undefined
+  /** The interned key of the account that speaks for a server; undefined where none does. */
+  readonly account: ((definition: ServerDefinition) => object | undefined) | undefined
+  /** How connections to a server introduce themselves, over what `protocol` says. */
+  readonly introduction: ((server: string) => Introduction) | undefined
+  readonly entitlements: EntitlementMinter | undefined
+  readonly environments: Environments
+  readonly start: StartPolicy
+  /** How tools are named. */
+  readonly names: NamePolicy
+  /** How long all bindings of a generation together wait for servers that are still starting, in milliseconds; 0: until they have settled. */
+  readonly graceMs: number
   /** `none`: modern servers are not asked to tell about changes. */
   readonly watch: 'changes' | 'none'
   readonly emit: (event: HostEvent) => void

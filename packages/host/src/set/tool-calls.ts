@@ -1,12 +1,12 @@
 // The calls of one binding: each goes to the connection that was captured, or, for a tool that was listed from an earlier run, to the live one if it is the same.
-import { HostError, isObject, type JsonObject } from '../base/index.ts'
-import type { CatalogTool, ToolSnapshot } from '../catalog/index.ts'
+import { HostError, type JsonObject } from '../base/index.ts'
+import type { CatalogTool } from '../catalog/index.ts'
 import { resolveTraits } from '../config/index.ts'
 import { hostErrorOf, type RawAnswer, type RequestOptions } from '../protocol/index.ts'
 import type { CallOptions, CallOutcome } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
 import { classifyCall } from './classify.ts'
-import { contractDifference, knownHints, type ToolContract } from './contract.ts'
+import { contractDifference, contractIn, knownHints } from './contract.ts'
 import { boundWhenReady, type LiveServers, withoutWaiting } from './live-servers.ts'
 import { type CallServices, PreparedCall } from './prepared-call.ts'
 
@@ -107,21 +107,6 @@ export class ToolCalls {
 interface Waiting {
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
-}
-
-/** What a call of the listed tool depends on. */
-function contractIn(listed: ToolSnapshot | undefined, rawName: string): ToolContract | undefined {
-  const tool = listed?.tools.find((one) => one.rawName === rawName)
-  if (listed === undefined || tool === undefined) return undefined
-  const { inputSchema, outputSchema, annotations, _meta: meta } = tool.definition
-  return {
-    rawName,
-    inputSchema: inputSchema as JsonObject,
-    parallelToolCalls: listed.facts.parallelToolCalls,
-    ...(isObject(outputSchema) ? { outputSchema } : {}),
-    ...(isObject(annotations) ? { annotations } : {}),
-    ...(isObject(meta) ? { meta } : {}),
-  }
 }
 
 /** The filter holds for calls as for listings. */

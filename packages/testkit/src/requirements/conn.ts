@@ -638,9 +638,13 @@ export const conn: readonly Requirement[] = [
   },
   {
     id: 'conn.105',
-    text: 'A prepared call is refused before anything else is done once the catalog of its server has been listed anew with changes',
+    text: 'A prepared call is refused before anything else is done once a newer listing of its server has changed or withdrawn that tool; other changes do not concern it',
     milestone: 2,
-    origin: AS_IS,
+    origin: {
+      kind: 'reworded',
+      because:
+        'decision 7: listings follow notices here, and the view of a running step does not lose tools that stayed the same',
+    },
   },
   // Cancelling, closing, reconnecting
   {
