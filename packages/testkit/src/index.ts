@@ -20,4 +20,5 @@ export {
   startServer,
 } from './runners.ts'
 export type { ForgottenAnswer, HttpScript, ScriptedAct, ScriptedTool, ServerScript, StdioScript } from './script.ts'
+export { type ContractStore, type ContractStores, storeContract } from './store-contract.ts'
 export { verifies } from './verifies.ts'

@@ -31,6 +31,8 @@ export type {
   CatalogResourceTemplate,
   CatalogTool,
 } from './entries.ts'
+export { type LifeFacts, type ToolLife, toolLife } from './life.ts'
+export { localVersion } from './local-version.ts'
 export {
   NAME_CHARS_LIMIT,
   NAME_CHARS_MIN,

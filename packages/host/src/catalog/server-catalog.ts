@@ -57,6 +57,7 @@ export class ServerCatalog {
   #before: ToolListing | undefined
   #identity: NegotiatedIdentity | undefined
   #revision = 0
+  #listedAtMs: number | undefined
   #countTools: (() => number | undefined) | undefined
   #session: ServerSession | undefined
   #refresher: Refresher | undefined
@@ -83,6 +84,10 @@ export class ServerCatalog {
   /** What the connection before this one had listed, until this one has. */
   get before(): ToolListing | undefined {
     return this.#before
+  }
+  /** When the last good listing came, in milliseconds of the epoch. */
+  get listedAtMs(): number | undefined {
+    return this.#listedAtMs
   }
   /** What the server said of itself at the last handshake. */
   get identity(): NegotiatedIdentity | undefined {
@@ -226,6 +231,7 @@ export class ServerCatalog {
     if (!isMine()) return
     this.#acceptedTicket = ticket
     this.#problem = undefined
+    this.#listedAtMs = this.#options.platform.dateMs()
     this.#swap(listing)
   }
 

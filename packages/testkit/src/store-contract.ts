@@ -1,0 +1,118 @@
+// What every store of kept values has to do, whatever it keeps them in.
+import { describe, expect, test } from 'vitest'
+
+/** The part of a store that the contract speaks of. */
+export interface ContractStore {
+  get(key: string): Promise<{ readonly kind: string; readonly value?: string }>
+  set(key: string, value: string): Promise<void>
+  remove(key: string): Promise<void>
+  keys(prefix?: string): Promise<readonly string[]>
+  compareAndSwap(key: string, expected: string | undefined, value: string): Promise<boolean>
+}
+
+/** A store that keeps at most 4 keys, 16 bytes in a value and 40 bytes in all. */
+export interface ContractStores {
+  /** Refuses what does not fit. */
+  refusing(): Promise<ContractStore>
+  /** Lets go of what was written longest ago. */
+  dropping(): Promise<ContractStore>
+}
+
+/** Runs the contract against the stores of one kind. */
+export function storeContract(name: string, stores: ContractStores): void {
+  const failure = (kind: string): object => expect.objectContaining({ name: 'StoreError', failure: kind })
+
+  describe(`a store of ${name}`, () => {
+    test('gives back what was set last, and nothing for what was removed or never there', async () => {
+      const store = await stores.refusing()
+      expect(await store.get('a')).toEqual({ kind: 'absent' })
+      await store.set('a', 'one')
+      await store.set('a', 'zwei ü')
+      expect(await store.get('a')).toMatchObject({ kind: 'found', value: 'zwei ü' })
+      await store.set('empty', '')
+      expect(await store.get('empty')).toMatchObject({ kind: 'found', value: '' })
+      await store.remove('a')
+      await store.remove('a')
+      expect(await store.get('a')).toEqual({ kind: 'absent' })
+    })
+
+    test('lists its keys in order, all or those that begin alike', async () => {
+      const store = await stores.refusing()
+      for (const key of ['b-1', 'a_2', 'a_1']) await store.set(key, key)
+      expect(await store.keys()).toEqual(['a_1', 'a_2', 'b-1'])
+      expect(await store.keys('a_')).toEqual(['a_1', 'a_2'])
+      expect(await store.keys('c')).toEqual([])
+    })
+
+    test.each(['', 'A', 'a/b', '../a', '.a', 'a.b', '-a', 'a b', 'ä', 'a\u0000', 'a'.repeat(129)])(
+      'refuses the key %j',
+      async (key) => {
+        const store = await stores.refusing()
+        await expect(store.set(key, 'x')).rejects.toEqual(failure('key-invalid'))
+        await expect(store.get(key)).rejects.toEqual(failure('key-invalid'))
+        await expect(store.remove(key)).rejects.toEqual(failure('key-invalid'))
+        await expect(store.compareAndSwap(key, undefined, 'x')).rejects.toEqual(failure('key-invalid'))
+        expect(await store.keys()).toEqual([])
+      },
+    )
+
+    test('takes a key of 128 characters and a value of exactly the limit, and not a byte more', async () => {
+      const store = await stores.refusing()
+      const key = 'k'.repeat(128)
+      await store.set(key, 'ü'.repeat(8))
+      expect(await store.get(key)).toMatchObject({ kind: 'found', value: 'ü'.repeat(8) })
+      await expect(store.set(key, 'ü'.repeat(8).concat('x'))).rejects.toEqual(failure('too-large'))
+      await expect(store.compareAndSwap(key, 'ü'.repeat(8), 'x'.repeat(17))).rejects.toEqual(failure('too-large'))
+      expect(await store.get(key)).toMatchObject({ value: 'ü'.repeat(8) })
+    })
+
+    test('refuses a key too many and bytes too many, but not another value for a key it has', async () => {
+      const store = await stores.refusing()
+      for (const key of ['a', 'b', 'c', 'd']) await store.set(key, '12345678')
+      await expect(store.set('e', '')).rejects.toEqual(failure('full'))
+      await store.set('a', '1234567890123456')
+      await expect(store.set('b', '123456789')).rejects.toEqual(failure('full'))
+      expect(await store.get('b')).toMatchObject({ value: '12345678' })
+      await store.remove('c')
+      await store.set('b', '123456789')
+      expect(await store.keys()).toEqual(['a', 'b', 'd'])
+    })
+
+    test('lets go of what was written longest ago, and of no more than it must', async () => {
+      const store = await stores.dropping()
+      for (const key of ['a', 'b', 'c', 'd']) await store.set(key, '12345678')
+      await store.set('a', '87654321')
+      await store.set('e', '12345678')
+      expect(await store.keys()).toEqual(['a', 'c', 'd', 'e'])
+      await store.set('f', '1234567890123456')
+      expect(await store.keys()).toEqual(['a', 'd', 'e', 'f'])
+      await store.set('d', '1234567890123456')
+      expect(await store.keys()).toEqual(['d', 'e', 'f'])
+    })
+
+    test('swaps a value only for the one that was expected', async () => {
+      const store = await stores.refusing()
+      expect(await store.compareAndSwap('a', 'x', 'y')).toBe(false)
+      expect(await store.compareAndSwap('a', undefined, 'one')).toBe(true)
+      expect(await store.compareAndSwap('a', undefined, 'two')).toBe(false)
+      expect(await store.compareAndSwap('a', 'one', 'two')).toBe(true)
+      expect(await store.compareAndSwap('a', 'one', 'three')).toBe(false)
+      expect(await store.get('a')).toMatchObject({ value: 'two' })
+    })
+
+    test('lets exactly one of many swaps at once succeed', async () => {
+      const store = await stores.refusing()
+      const swaps = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => store.compareAndSwap('a', undefined, `${n}`)),
+      )
+      expect(swaps.filter(Boolean)).toHaveLength(1)
+      expect(await store.get('a')).toMatchObject({ value: `${swaps.indexOf(true)}` })
+    })
+
+    test('ends with one of the values that were set at once', async () => {
+      const store = await stores.refusing()
+      await Promise.all(Array.from({ length: 20 }, (_, n) => store.set('a', `value ${n}`)))
+      expect(await store.get('a')).toMatchObject({ kind: 'found', value: expect.stringMatching(/^value \d+$/) })
+    })
+  })
+}
