@@ -1,9 +1,9 @@
 // Whose token goes where: the rule, and the account of a host at real servers.
-import { createHost, type ServerDefinition } from '@convoke/host'
+import { nodePlatform, type ServerDefinition } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
 import { type Account, AccountAuth, type AccountChange, type AccountSource, selectAuth } from '../src/auth/index.ts'
-import { http, scripted, statusOf } from './support.ts'
+import { eventOf, hostOf, http, scripted, statusOf } from './support.ts'
 
 const account = { origins: ['https://hosted.example'], isSignedIn: true }
 const hosted = (
@@ -210,7 +210,7 @@ test('refusals that come together ask for one newer token, and only for the want
   expect(await again).toBe(false)
 })
 
-test('the account speaks to a hosted server, and a refused token is refreshed once', async () => {
+test('the account speaks to a hosted server, a refused token is refreshed once, and a new sign-in connects anew', async () => {
   await using server = await startScriptedHttp({ token: 'token-2' })
   const source = new TestSource(new URL(server.url).origin)
   source.onRefresh = async () => {
@@ -218,15 +218,57 @@ test('the account speaks to a hosted server, and a refused token is refreshed on
     source.tell('refreshed')
     return true
   }
-  const auth = new AccountAuth(source)
   const definitions = [
     http('hosted', server.url, { hosted: true, auth: 'account' }),
     http('plain', server.url, { auth: 'account' }),
+    http('stored', server.url, { hosted: true, auth: 'account', enabled: false }),
   ]
-  await using host = await createHost({ definitions, authorization: (definition) => auth.authorizationFor(definition) })
+  const asked: string[] = []
+  const { host, events } = await hostOf(definitions, {
+    account: source,
+    authorization: ({ name }) => {
+      asked.push(name)
+      return undefined
+    },
+  })
+  {
+    await using _ = host
+    await host.whenSettled()
+    expect(statusOf(host, 'hosted').state).toBe('ready')
+    expect(statusOf(host, 'plain').state).toBe('needs-auth')
+    expect(source.refreshes).toBe(1)
+    const before = events.length
+    source.account = { id: 'ada@example', grant: 'g2' }
+    source.tell('replaced')
+    await eventOf(host, 'server.state-changed', ({ status }) => status.name === 'hosted' && status.state === 'ready')
+    const told = events.slice(before).flatMap((event) => (event.kind === 'server.state-changed' ? [event.status] : []))
+    expect(told.filter(({ name }) => name === 'hosted').map(({ state }) => state)).toEqual(['starting', 'ready'])
+    // No sign-in is looked at where the account was wanted, whether or not it may speak.
+    expect(asked).toEqual([])
+    expect(JSON.stringify([events, host.statuses])).not.toMatch(/token-[12]|ada@example/)
+  }
+  expect(source.listenerCount).toBe(0)
+})
+
+verifies('conn.038', async () => {
+  await using server = await startScriptedHttp()
+  const at = (auth: 'oauth' | 'account', transport: object = {}): ServerDefinition =>
+    http('s', server.url, { environment: 'box', auth }, transport)
+  const { host } = await hostOf([at('oauth')], {
+    account: new TestSource(new URL(server.url).origin),
+    environments: { local: { platform: nodePlatform }, box: { platform: nodePlatform } },
+  })
+  await using _ = host
   await host.whenSettled()
-  expect(statusOf(host, 'hosted').state).toBe('ready')
-  expect(statusOf(host, 'plain').state).toBe('needs-auth')
-  expect(source.refreshes).toBe(1)
-  auth.close()
+  expect(statusOf(host, 's').state).toBe('ready')
+  const [planned] = await host.configure([at('account')])
+  expect(planned).toMatchObject({ server: 's' })
+  await host.whenSettled()
+  const { state, reason } = statusOf(host, 's')
+  expect([state, reason?.code]).toEqual(['needs-auth', 'AUTH_REQUIRED'])
+  await using binding = await host.bind()
+  expect(binding.tools).toEqual([])
+  await host.configure([at('account', { headers: { Authorization: 'Bearer static' } })])
+  await host.whenSettled()
+  expect(statusOf(host, 's').state).toBe('ready')
 })

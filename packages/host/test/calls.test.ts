@@ -2,7 +2,7 @@
 import type { JsonObject } from '@convoke/host'
 import { everythingStdio, startScriptedHttp, startScriptedHttpProcess, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
-import { callTool, hostOf, http, scripted, seenBy, statusOf, stdio, textIn, toolOf } from './support.ts'
+import { callTool, eventOf, hostOf, http, scripted, seenBy, statusOf, stdio, textIn, toolOf } from './support.ts'
 
 verifies('connection.030', async () => {
   const { host } = await hostOf([
@@ -246,12 +246,12 @@ verifies('connection.038', async () => {
 verifies('connection.039', async () => {
   const bare = (await hostOf([scripted('legacy'), scripted('modern', { era: 'modern' })])).host
   await using _bare = bare
-  const asked: string[] = []
+  const heard: string[] = []
   const able = (
     await hostOf([scripted('legacy'), scripted('modern', { era: 'modern' })], {
       handlers: {
         elicit: async (params, { call }) => {
-          asked.push(`${String(params['message'])} for ${call?.method}`)
+          heard.push(`${String(params['message'])} for ${call?.method}`)
           return { action: 'accept', content: { name: 'Ada' } }
         },
         roots: async () => {
@@ -269,12 +269,17 @@ verifies('connection.039', async () => {
     elicitation: { form: {}, url: {} },
     roots: {},
   })
-  expect(textIn(await callTool(without, 'legacy/elicit'))).toMatch(/^-32601/)
+  for (const tool of ['legacy/sample', 'legacy/roots']) expect(textIn(await callTool(without, tool))).toMatch(/^-32601/)
+  // A question that comes although nobody said that it could is not answered by the host itself: it is parked.
+  const asked = eventOf(bare, 'question.asked')
+  const parked = callTool(without, 'legacy/elicit')
+  bare.answer((await asked).question.id, { action: 'decline' })
+  expect(textIn(await parked)).toContain('{"action":"decline"}')
   for (const server of ['legacy', 'modern'])
     expect(textIn(await callTool(withHandlers, `${server}/elicit`))).toContain(
       '{"action":"accept","content":{"name":"Ada"}}',
     )
-  expect(asked).toEqual(['What is your name? for tools/call', 'What is your name? for tools/call'])
+  expect(heard).toEqual(['What is your name? for tools/call', 'What is your name? for tools/call'])
   // What went wrong here is not the server's to read.
   expect(textIn(await callTool(withHandlers, 'legacy/roots'))).toBe('-32603 The client could not answer')
 })

@@ -802,6 +802,9 @@ describe('formFault', () => {
     expect(formFault(schema, { a: 'x', b: 1 })).toBe('the form has no field "b"')
     expect(formFault({}, { constructor: 1 })).toBe('the form has no field "constructor"')
     expect(formFault({ ...schema, required: [7] }, {})).toBeUndefined()
+    expect(formFault({}, JSON.parse('{"__proto__":"x"}') as Record<string, unknown>)).toBe(
+      'the form has no field "__proto__"',
+    )
     expect(formFault(schema, { a: 'x' })).toBeUndefined()
   })
 })

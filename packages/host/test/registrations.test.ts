@@ -208,6 +208,7 @@ verifies('conn.139', () => {
     [declare(selected('p'), remote), packages({ p: [{ name: 's' }] }), allowed],
     [declare(found('p'), remote), packages({ p: [{ name: 's' }] }), allowed],
     [declare(selected('p'), remote), packages({ p: [{ name: 'other' }] }), denied],
+    [declare(found('q'), remote), packages({ p: [{ name: 's' }] }), denied],
     [declare(selected('p'), remote), packages({ p: [] }), denied],
     [declare(selected('p'), remote), packages({ q: [{ name: 's' }] }), denied],
     [declare(selected('constructor'), remote), packages({}), denied],

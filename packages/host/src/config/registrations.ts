@@ -206,7 +206,7 @@ function disabledReason(
   { said, authority }: { readonly said: readonly RankedAction[]; readonly authority: RegistrationAuthority },
 ): DisabledReason | undefined {
   if (!definition.enabled) return 'own'
-  if (authority.vetoes?.has(definition.name) === true || isVetoedBelow(winner, said)) return 'name-veto'
+  if (authority.vetoes?.has(definition.name) === true || isVetoed(said)) return 'name-veto'
   return isAllowed(definition, winner.action.source, authority) ? undefined : 'requirements'
 }
 
@@ -215,11 +215,9 @@ function disabledReason(
  * Found plugins and the configuration are the ground; selected plugins, old settings and extensions are laid over it, in this order. A selected
  * plugin speaks for itself alone.
  */
-function isVetoedBelow(winner: RankedAction, said: readonly RankedAction[]): boolean {
-  const layer = layerOf(winner)
-  const below = said.filter((one) => layerOf(one) < layer && one.action.source.kind !== 'selected-plugin')
-  return [0, 2].some((one) => {
-    const strongest = below.find((ranked) => layerOf(ranked) === one)
+function isVetoed(said: readonly RankedAction[]): boolean {
+  return VETOING_LAYERS.some((layer) => {
+    const strongest = said.find((one) => layerOf(one) === layer)
     return strongest?.action.kind === 'declare' && !strongest.action.definition.enabled
   })
 }
@@ -235,3 +233,6 @@ const LAYERS: Readonly<Record<RegistrationSource['kind'], number>> = {
   compatibility: 2,
   extension: 3,
 }
+
+/** All but that of selected plugins, and the last: nothing is laid over extensions. */
+const VETOING_LAYERS: readonly number[] = [0, 2]

@@ -1,0 +1,143 @@
+// What of a host is about trust: who is asked, as whom it speaks, and what holds while its definitions change. Part of the composition root.
+import { AccountAuth, type AccountSource, type AuthScopeKey } from './auth/index.ts'
+import { HostError, type JsonObject } from './base/index.ts'
+import type { ServerDefinition } from './config/index.ts'
+import {
+  DEFAULT_TRUST,
+  Elicitation,
+  type ElicitationAuthority,
+  type ElicitationLimits,
+  type HostHandlers,
+} from './elicitation/index.ts'
+import type { HostEvent } from './events/index.ts'
+import { type Authorization, clientCapabilities, type Introduction, type Platform } from './protocol/index.ts'
+
+/** Who decides about what servers ask. What is left out has its default: a person is asked, and nobody answers before. */
+export type TrustOptions = Partial<Omit<ElicitationAuthority, 'servers'>>
+
+/** The part of the options of a host that is about trust. */
+export interface HostTrustInit extends TrustOptions {
+  readonly definitions: readonly ServerDefinition[]
+  readonly handlers?: HostHandlers
+  readonly questionLimits?: Partial<ElicitationLimits>
+  readonly account?: AccountSource
+  readonly clientExtensions?: JsonObject
+  readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
+}
+
+/** Questions and account of one host. */
+export class HostTrust {
+  readonly elicitation: Elicitation
+  readonly #account: AccountAuth
+  readonly #authorization: HostTrustInit['authorization']
+  readonly #extensions: JsonObject | undefined
+  #trust: TrustOptions
+  #servers: ReadonlySet<string>
+
+  constructor(init: HostTrustInit, { platform, emit }: { platform: Platform; emit: (event: HostEvent) => void }) {
+    const { definitions, handlers, questionLimits, account, authorization, trust, trustOf, surfaceForms, reviewer } =
+      init
+    this.#trust = present({ trust, trustOf, surfaceForms, reviewer })
+    this.#servers = inUse(definitions)
+    this.#authorization = authorization
+    this.#extensions = init.clientExtensions
+    this.#account = new AccountAuth(account)
+    this.elicitation = new Elicitation({
+      policy: this.#authority,
+      platform,
+      emit,
+      ...(handlers === undefined ? {} : { handlers }),
+      ...(questionLimits === undefined ? {} : { limits: questionLimits }),
+    })
+  }
+
+  /** How a connection to the server introduces itself, and who answers there. */
+  introduction(server: string): Introduction {
+    const { elicitation } = this
+    return {
+      capabilities: clientCapabilities({ ...elicitation.offers, extensions: this.#extensions }),
+      handlers: elicitation.handlersFor(server),
+      judge: (own) => elicitation.judge(server, own),
+    }
+  }
+
+  /** The account's token where it may go, else a sign-in; with `auth: 'account'` or `'none'` no sign-in is looked at. */
+  authorization(definition: ServerDefinition): Authorization | undefined {
+    const selection = this.#account.select(definition)
+    if (selection.kind === 'account') return this.#account.authorizationFor(definition)
+    if (selection.kind === 'refused') return refusal(definition)
+    return definition.auth === 'oauth' ? this.#authorization?.(definition) : undefined
+  }
+
+  /** The sign-in that speaks for the server; undefined where the account does not. */
+  accountKey(definition: ServerDefinition): AuthScopeKey | undefined {
+    return this.#account.keyFor(definition)
+  }
+
+  /** Told after somebody else has signed in. @returns a function that ends it. */
+  onAccountReplaced(listener: () => void): () => void {
+    return this.#account.onReplaced(listener)
+  }
+
+  /** Holds at once, for every connection there is. */
+  replace(trust: TrustOptions): void {
+    this.#trust = trust
+    this.elicitation.replacePolicy(this.#authority)
+  }
+
+  /** While definitions are replaced, servers of both may ask; then only those that are in use. Nothing changes when it fails. */
+  async during<Outcome>(definitions: readonly ServerDefinition[], publish: () => Promise<Outcome>): Promise<Outcome> {
+    const before = this.#servers
+    const after = inUse(definitions)
+    this.#use(new Set([...before, ...after]))
+    try {
+      const outcome = await publish()
+      this.#use(after)
+      return outcome
+    } catch (error) {
+      this.#use(before)
+      throw error
+    }
+  }
+
+  close(): void {
+    this.elicitation.close()
+    this.#account.close()
+  }
+
+  get #authority(): ElicitationAuthority {
+    return { trust: DEFAULT_TRUST, ...this.#trust, servers: this.#servers }
+  }
+
+  #use(servers: ReadonlySet<string>): void {
+    this.#servers = servers
+    this.elicitation.replacePolicy(this.#authority)
+  }
+}
+
+function inUse(definitions: readonly ServerDefinition[]): ReadonlySet<string> {
+  return new Set(definitions.filter(({ enabled }) => enabled).map(({ name }) => name))
+}
+
+/** A start that would need the account where it never goes fails before anything is sent. */
+function refusal({ name, environment }: ServerDefinition): Authorization {
+  const why = `Server "${name}" would see the account of this host in the environment "${environment}", and it only goes to servers of "local"; give it a static Authorization header of its own`
+  return {
+    header: () => Promise.reject(new HostError('AUTH_REQUIRED', why, { details: { server: name, environment } })),
+    challenge: () => Promise.resolve(false),
+  }
+}
+
+function present({
+  trust,
+  trustOf,
+  surfaceForms,
+  reviewer,
+}: { [Key in keyof TrustOptions]: TrustOptions[Key] | undefined }): TrustOptions {
+  return {
+    ...(trust === undefined ? {} : { trust }),
+    ...(trustOf === undefined ? {} : { trustOf }),
+    ...(surfaceForms === undefined ? {} : { surfaceForms }),
+    ...(reviewer === undefined ? {} : { reviewer }),
+  }
+}
