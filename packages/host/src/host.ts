@@ -2,8 +2,16 @@
 
 import type { AccountSource } from './auth/index.ts'
 import { HostError, type JsonObject, Scope, VERSION } from './base/index.ts'
-import { NAME_CHARS_LIMIT, NAME_CHARS_MIN, type NamePolicy } from './catalog/index.ts'
-import type { ServerDefinition } from './config/index.ts'
+import {
+  CATALOG_STORE_LIMITS,
+  CatalogCache,
+  type CatalogCacheOptions,
+  NAME_CHARS_LIMIT,
+  NAME_CHARS_MIN,
+  type NamePolicy,
+  type ToolLife,
+} from './catalog/index.ts'
+import type { RegistrationConflict, ResolvedRegistration, ServerDefinition } from './config/index.ts'
 import type { ServerPort } from './connection/index.ts'
 import type {
   AskCallback,
@@ -23,6 +31,8 @@ import {
   type QuestionOutcome,
   type ServerStatus,
 } from './events/index.ts'
+import type { ResourceClient } from './extensions/index.ts'
+import { type HostConfiguration, HostRegistry, type ResolvedConfiguration } from './host-registry.ts'
 import { HostTrust, type TrustOptions } from './host-trust.ts'
 import {
   type Authorization,
@@ -43,17 +53,18 @@ import {
   type DirectCall,
   type EntitlementMinter,
   type Environment,
+  type ServerLife,
   type SetSettings,
 } from './set/index.ts'
+import { FileStore } from './store/index.ts'
 
 /** What {@link createHost} takes. Only `definitions` is required. */
-export interface HostOptions {
-  readonly definitions: readonly ServerDefinition[]
+export interface HostOptions extends HostConfiguration {
   /** Default: name `convoke` and the version of this package. */
   readonly clientInfo?: { readonly name: string; readonly version: string; readonly title?: string }
   /** Where lease files are kept, so that the next start can end what this one may leave. Absent: nothing is noted and nothing reaped. */
   readonly stateDirectory?: string
-  /** Where it is remembered which protocol era each server speaks. Absent: in memory only. */
+  /** Where it is remembered which protocol era each server speaks, and what it listed last. Absent: in memory only. */
   readonly cacheDirectory?: string
   /** Default: the real one. */
   readonly platform?: Platform
@@ -62,6 +73,8 @@ export interface HostOptions {
   /** When queued messages are written: at the end of a tick, or of a turn of the event loop (for gateways). Default `tick`. */
   readonly writeBurst?: 'tick' | 'turn'
   readonly handlers?: HostHandlers
+  /** Extensions of the protocol that this client speaks, by their names, each with its settings; told to every server. Default none. */
+  readonly clientExtensions?: JsonObject
   /** Whether a person is asked for what servers ask. Default: yes, and nothing is accepted without. */
   readonly trust?: TrustPolicy
   /** In place of `trust` for single servers, by name. */
@@ -136,19 +149,20 @@ export interface Host extends AsyncDisposable {
   bind(request?: CaptureRequest): Promise<Binding>
   /**
    * Applies other definitions: what nothing changed about stays connected, what changed starts anew, what is gone ends, but not before the
-   * last binding that holds it is disposed. Waits for no server. An abort before the new generation is published leaves everything as it was.
+   * last binding that holds it is disposed. Waits for no server. An abort before the new
+   * generation is published leaves everything as it was.
    * @returns what was decided about each server.
    * @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED`
    */
-  configure(
-    definitions: readonly ServerDefinition[],
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<readonly PlannedServer[]>
+  configure(definitions: readonly ServerDefinition[], options?: ConfigureOptions): Promise<readonly PlannedServer[]>
   /** What `configure` would do, without doing it. Starts nothing. @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED` */
-  plan(
-    definitions: readonly ServerDefinition[],
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<readonly PlannedServer[]>
+  plan(definitions: readonly ServerDefinition[], options?: ConfigureOptions): Promise<readonly PlannedServer[]>
+  /** Names that several sources of one tier wanted. */
+  readonly conflicts: readonly RegistrationConflict[]
+  /** Why a server, or a tool by its flat name, `SERVER/TOOL` or raw name, is as it is. Starts nothing. */
+  explain(name: string): Explanation
+  /** Resources of single servers; it stays valid while the configuration changes. */
+  readonly resources: ResourceClient
   /** Looks again at everything but the definitions: what failed or whose sign-in changed starts anew. @throws {HostError} as `configure`. */
   refresh(options?: { readonly signal?: AbortSignal }): Promise<readonly PlannedServer[]>
   /** The next `configure` or `refresh` starts every server anew. */
@@ -196,6 +210,21 @@ export interface Host extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** What comes with other definitions; registrations and authority that are left out stay as they are. */
+export interface ConfigureOptions extends Omit<HostConfiguration, 'definitions'> {
+  readonly signal?: AbortSignal
+}
+
+/** Everything that is known about a name. Empty for a name that nobody knows. */
+export interface Explanation {
+  /** The server of that name. */
+  readonly server?: ServerLife
+  /** Who declared it and who was shadowed; present where others than the configuration have a say. */
+  readonly registration?: ResolvedRegistration
+  /** The tools that the name may mean, at most 20. */
+  readonly tools: readonly ToolLife[]
+}
+
 /** Flat names: clients put prefixes of their own before them. */
 const NAME_CHARS_MAX = 48
 const GRACE_MS = 1_000
@@ -207,7 +236,6 @@ const GRACE_MS_MAX = 600_000
  * @throws {HostError} `OPTIONS_INVALID` for two definitions of one name, an unknown name in `start`, or a number out of range.
  */
 export async function createHost(options: HostOptions): Promise<Host> {
-  checkOptions(options)
   const host = new RunningHost(options)
   await host.begin()
   return host
@@ -217,18 +245,32 @@ class RunningHost implements Host {
   readonly #options: HostOptions
   readonly #bus = new EventBus()
   readonly #scope = new Scope()
+  readonly #registry: HostRegistry
   readonly #trust: HostTrust
   readonly #settings: SetSettings
+  readonly #cache: CatalogCache
   readonly #set: ConnectionSet
   readonly #dedicated: DedicatedPorts
 
   constructor(options: HostOptions) {
     this.#options = options
+    this.#registry = new HostRegistry(options)
+    checkOptions(options, this.#registry.current.definitions)
     const protocol = protocolSettings(options)
     const emit = (event: HostEvent): void => this.#bus.emit(event)
-    this.#trust = new HostTrust(options, { platform: protocol.platform, emit })
+    this.#trust = new HostTrust(
+      { ...options, definitions: this.#registry.current.definitions },
+      { platform: protocol.platform, emit },
+    )
+    const { platform } = protocol
+    const { cacheDirectory } = options
+    this.#cache = new CatalogCache({ platform, ...catalogStore(cacheDirectory, platform) })
     this.#settings = {
       protocol,
+      client: this.#trust.introduction('').capabilities ?? {},
+      cache: this.#cache,
+      isCatalogKept: cacheDirectory !== undefined,
+      cwd: process.cwd(),
       authorization: (definition) => this.#trust.authorization(definition),
       credentials: options.credentials,
       account: (definition) => this.#trust.accountKey(definition),
@@ -245,6 +287,7 @@ class RunningHost implements Host {
     this.#dedicated = new DedicatedPorts(this.#settings)
     if (options.onEvent !== undefined) this.#bus.subscribe(options.onEvent)
     this.#scope.defer(() => protocol.memory.flush())
+    this.#scope.defer(() => this.#cache.flush())
     // Side by side: each of them has processes that may take their time.
     this.#scope.defer(async () => {
       const ends = await Promise.allSettled([this.#set.close(), this.#dedicated.close()])
@@ -264,7 +307,7 @@ class RunningHost implements Host {
     }
     this.#reap()
     if (signal?.aborted === true) await this.close()
-    else await this.#set.publish({ definitions: this.#options.definitions })
+    else await this.#set.publish({ definitions: this.#registry.current.definitions })
   }
 
   get statuses(): readonly ServerStatus[] {
@@ -287,18 +330,43 @@ class RunningHost implements Host {
 
   async configure(
     definitions: readonly ServerDefinition[],
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal, ...others }: ConfigureOptions = {},
   ): Promise<readonly PlannedServer[]> {
-    checkDefinitions(definitions)
-    return this.#trust.during(definitions, () => this.#set.publish({ definitions, signal }))
+    return this.#apply(this.#registry.resolve({ ...others, definitions }), signal)
+  }
+
+  async #apply(resolved: ResolvedConfiguration, signal: AbortSignal | undefined): Promise<readonly PlannedServer[]> {
+    const { definitions } = resolved
+    return this.#trust.during(definitions, async () => {
+      const planned = await this.#set.publish({ definitions, signal })
+      this.#registry.use(resolved)
+      return planned
+    })
   }
 
   async plan(
     definitions: readonly ServerDefinition[],
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal, ...others }: ConfigureOptions = {},
   ): Promise<readonly PlannedServer[]> {
-    checkDefinitions(definitions)
-    return this.#set.preview({ definitions, signal })
+    return this.#set.preview({ definitions: this.#registry.resolve({ ...others, definitions }).definitions, signal })
+  }
+
+  get conflicts(): readonly RegistrationConflict[] {
+    return this.#registry.current.catalog?.conflicts ?? []
+  }
+
+  explain(name: string): Explanation {
+    const registration = this.#registry.registration(name)
+    const life = this.#set.serverLife(name)
+    return {
+      ...(life === undefined ? {} : { server: life }),
+      ...(registration === undefined ? {} : { registration }),
+      tools: this.#set.toolLives(name),
+    }
+  }
+
+  get resources(): ResourceClient {
+    return this.#set.resources
   }
 
   refresh({ signal }: { readonly signal?: AbortSignal } = {}): Promise<readonly PlannedServer[]> {
@@ -378,24 +446,14 @@ class RunningHost implements Host {
 }
 
 /** @throws {HostError} `OPTIONS_INVALID` */
-function checkOptions(options: HostOptions): void {
-  const { definitions, start, nameCharsMax, namespacedCharsMax, optionalStartupGraceMs } = options
-  checkDefinitions(definitions)
+function checkOptions(options: HostOptions, definitions: readonly ServerDefinition[]): void {
+  const { start, nameCharsMax, namespacedCharsMax, optionalStartupGraceMs } = options
   const names = new Set(definitions.map(({ name }) => name))
   const stranger = start === undefined || start === 'all' ? undefined : start.find((name) => !names.has(name))
   if (stranger !== undefined) throw new HostError('OPTIONS_INVALID', `start names "${stranger}", which is not defined`)
   checkNumber('nameCharsMax', nameCharsMax, { from: NAME_CHARS_MIN, to: NAME_CHARS_LIMIT })
   checkNumber('namespacedCharsMax', namespacedCharsMax, { from: NAME_CHARS_MIN, to: NAME_CHARS_LIMIT })
   checkNumber('optionalStartupGraceMs', optionalStartupGraceMs, { from: 0, to: GRACE_MS_MAX })
-}
-
-/** @throws {HostError} `OPTIONS_INVALID` */
-function checkDefinitions(definitions: readonly ServerDefinition[]): void {
-  const names = new Set<string>()
-  for (const { name } of definitions) {
-    if (names.has(name)) throw new HostError('OPTIONS_INVALID', `Two definitions have the name "${name}"`)
-    names.add(name)
-  }
 }
 
 /** @throws {HostError} `OPTIONS_INVALID` */
@@ -406,6 +464,13 @@ function checkNumber(
 ): void {
   if (value === undefined || (Number.isInteger(value) && value >= from && value <= to)) return
   throw new HostError('OPTIONS_INVALID', `${name} is a whole number from ${from} to ${to}`)
+}
+
+/** Catalogs outlive the process where there is a place for them. */
+function catalogStore(cacheDirectory: string | undefined, platform: Platform): Pick<CatalogCacheOptions, 'store'> {
+  if (cacheDirectory === undefined) return {}
+  const directory = `${cacheDirectory}/catalogs`
+  return { store: new FileStore({ platform, directory, limits: CATALOG_STORE_LIMITS, durability: 'cache' }) }
 }
 
 function namePolicy({

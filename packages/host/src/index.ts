@@ -27,6 +27,7 @@ export type {
   CatalogResourceTemplate,
   CatalogTool,
   NamespacedName,
+  ToolLife,
 } from './catalog/index.ts'
 export {
   type AddServerOptions,
@@ -96,7 +97,9 @@ export type {
   ServerStatus,
   StartupSummary,
 } from './events/index.ts'
-export { createHost, type Host, type HostOptions } from './host.ts'
+export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
+export { type ConfigureOptions, createHost, type Explanation, type Host, type HostOptions } from './host.ts'
+export type { HostConfiguration } from './host-registry.ts'
 export type { TrustOptions } from './host-trust.ts'
 export type {
   Authorization,
@@ -128,5 +131,7 @@ export type {
   ListingOptions,
   PreparedCall,
   PreparedInput,
+  ServerLife,
+  ToldFailure,
   ToolResolution,
 } from './set/index.ts'

@@ -51,7 +51,13 @@ verifies(['connection.001', 'connection.003', 'connection.004'], async () => {
       'STARTUP_TIMEOUT',
       'Server "mute" did not start within 1200 ms: no answer to the handshake. A longer startupTimeoutMs gives it more time',
     ],
-    dies: ['failed', 'SERVER_EXITED', 'Server "dies" ended with code 7 (last stderr line: no licence found)'],
+    dies: [
+      'failed',
+      'SERVER_EXITED',
+      expect.stringMatching(
+        /^Server "dies" ended with code 7 \(last stderr line: no licence found\)\. To see why, run /,
+      ),
+    ],
     refuses: ['failed', 'SERVER_ERROR', expect.stringMatching(/^Server "refuses": No initialization today/)],
     healthy: ['ready', undefined, undefined],
     missing: ['failed', 'COMMAND_NOT_FOUND', expect.stringMatching(/convoke-no-such-command.*on the PATH\?$/)],
@@ -124,7 +130,11 @@ verifies('connection.006', async () => {
       const words = [command, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)
       return writeFile(path, `#!/bin/sh\nexec ${words.join(' ')}\n`, { mode: 0o755 })
     }
-    const definition = stdio('one', { kind: 'stdio', command: path, args: [] }, { startupTimeoutMs: 10_000 })
+    const definition = stdio(
+      'one',
+      { kind: 'stdio', command: path, args: [] },
+      { startup: 'eager', startupTimeoutMs: 10_000 },
+    )
     const cacheDirectory = join(folder, 'cache')
     const eraNow = async (): Promise<string | undefined> => {
       const { host } = await hostOf([definition], { cacheDirectory })
@@ -178,7 +188,7 @@ verifies(['connection.007', 'connection.008'], async () => {
     const definition = stdio(
       'runner',
       { kind: 'stdio', command, args: [] },
-      { startupTimeoutMs: 700, installTimeoutMs: 20_000 },
+      { startup: 'eager', startupTimeoutMs: 700, installTimeoutMs: 20_000 },
     )
     const cacheDirectory = join(folder, 'cache')
     {
@@ -224,7 +234,8 @@ test('a runner that talks and then hangs has only the ordinary clock left; one t
     expect(statusOf(host, 'talks').reason?.code).toBe('STARTUP_TIMEOUT')
     expect(statusOf(host, 'hangs').reason).toEqual({
       code: 'INSTALL_TIMEOUT',
-      message: 'Server "hangs": "npx" did not finish installing within 900 ms (installTimeoutMs)',
+      message:
+        'Server "hangs": "npx" did not finish installing within 900 ms (installTimeoutMs). Install it beforehand, or give it more time with a longer installTimeoutMs',
     })
     expect(events.some(({ kind }) => kind === 'server.noise')).toBe(true)
   })
@@ -291,7 +302,14 @@ verifies('connection.012', async () => {
     await using _ = host
     await host.whenSettled({ servers: ['off', 'broken', 'asks', 'warned'] })
     expect(host.statuses.map(({ name, state, reason }) => [name, state, reason])).toEqual([
-      ['off', 'disabled', { code: 'SERVER_DISABLED', message: 'Server "off" is disabled in its configuration' }],
+      [
+        'off',
+        'disabled',
+        {
+          code: 'SERVER_DISABLED',
+          message: 'Server "off" is disabled in its configuration. Remove "enabled": false to use it',
+        },
+      ],
       ['broken', 'disabled', { code: 'CONFIG_PROBLEM', message: problem.message }],
       ['asks', 'needs-input', { code: 'CONFIG_PROBLEM', message: 'needs an input' }],
       ['warned', 'ready', undefined],

@@ -117,11 +117,11 @@ async function waitFor(member: Member, wait: CaptureWait, { generation, tools }:
   const { graceMs } = settings
   if (wait === 'settle' || graceMs === 0) {
     // Whoever asks for no grace at all says so to everybody who shares it.
-    if (wait === 'grace') member.cache?.graceDeadlineMs(graceMs, platform.now())
+    if (wait === 'grace') member.view.cache?.graceDeadlineMs(graceMs, platform.now())
     return settled(connection)
   }
   const nowMs = platform.now()
-  const shared = member.cache?.graceDeadlineMs(graceMs, nowMs)
+  const shared = member.view.cache?.graceDeadlineMs(graceMs, nowMs)
   if (shared === undefined && !wasAsleep) generation.graceEndsAtMs ??= nowMs + graceMs
   const endsAtMs = shared ?? (wasAsleep ? nowMs + graceMs : (generation.graceEndsAtMs ?? nowMs))
   if (endsAtMs <= nowMs) return
@@ -129,12 +129,13 @@ async function waitFor(member: Member, wait: CaptureWait, { generation, tools }:
 }
 
 /** Until the server has settled, a peer has published its catalog, or the time is over. */
-async function firstOf({ connection, view, cache }: Member, ms: number, { protocol }: SetSettings): Promise<void> {
+async function firstOf({ connection, view }: Member, ms: number, { protocol }: SetSettings): Promise<void> {
   const { platform } = protocol
   let stop: () => void = () => {}
   let timer: object | undefined
   const over = new Promise<void>((resolve) => {
     timer = platform.setTimer(resolve, ms)
+    const { cache } = view
     if (cache !== undefined)
       stop = cache.onChange(() => {
         if (view.hasVisibleCachedTools) resolve()
@@ -181,8 +182,8 @@ interface Shown {
 }
 
 function shownBy(member: Member, known: ToolSnapshot | undefined): Shown {
-  const { connection, view, cache } = member
-  const cached = cache?.isDisabled === true ? undefined : (view.cached ?? known)
+  const { connection, view } = member
+  const cached = view.isCacheDisabled ? undefined : (view.cached ?? known)
   switch (decideSource({ state: connection.value.state.kind, hasCatalog: cached !== undefined })) {
     case 'live': {
       const bound = boundServer(member)

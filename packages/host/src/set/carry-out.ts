@@ -2,7 +2,7 @@
 import { Shared } from '../base/index.ts'
 import { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import { ServerConnection } from '../connection/index.ts'
-import type { HostEvent, PublicationGate } from '../events/index.ts'
+import type { HostEvent } from '../events/index.ts'
 import type { DesiredConnection } from './desired.ts'
 import type { Member } from './generation.ts'
 import { initialState } from './initial-state.ts'
@@ -24,9 +24,9 @@ export type Connections = Map<ServerConnection, Shared<ServerConnection>>
 export function carryOut(
   planned: readonly PlannedConnection[],
   settings: SetSettings,
-  { connections, gate }: { readonly connections: Connections; readonly gate: PublicationGate },
+  { connections, emit }: { readonly connections: Connections; readonly emit: (event: HostEvent) => void },
 ): Map<string, Member> {
-  const making: Making = { settings, connections, emit: (event) => gate.emit(event) }
+  const making: Making = { settings, connections, emit }
   return new Map(planned.map((one) => [one.observed.desired.definition.name, memberOf(one, making)]))
 }
 
@@ -43,14 +43,7 @@ function memberOf(planned: PlannedConnection, making: Making): Member {
   const shared = kept === undefined ? undefined : making.connections.get(kept.connection.value)
   if (kept === undefined || shared === undefined || shared.isClosed) return newMember(planned, making)
   const { catalog } = kept
-  return {
-    connection: shared.acquire(),
-    catalog,
-    view: viewOf(desired, catalog, kept),
-    desired,
-    plan,
-    cache: undefined,
-  }
+  return { connection: shared.acquire(), catalog, view: viewOf(observed, catalog, kept), desired, plan }
 }
 
 /** A held entry that is held for the same reason goes on as it is: it says since when. */
@@ -71,6 +64,9 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
   const catalog = new ServerCatalog({
     server: definition.name,
     listTimeoutMs: definition.startupTimeoutMs,
+    listItemsMax: desired.catalogItemLimit,
+    kind: desired.traits.isHosted ? 'hosted' : 'ordinary',
+    cache: observed.cache,
     platform: protocol.platform,
     emit: settings.emit,
     watch,
@@ -94,23 +90,18 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
   })
   const shared = new Shared(connection)
   connections.set(connection, shared)
-  return {
-    connection: shared.acquire(),
-    catalog,
-    view: viewOf(desired, catalog, previous),
-    desired,
-    plan,
-    cache: undefined,
-  }
+  return { connection: shared.acquire(), catalog, view: viewOf(observed, catalog, previous), desired, plan }
 }
 
 /** A view that means the same is kept, with what it has made of the listing. */
 function viewOf(
-  { definition, traits }: DesiredConnection,
+  { desired, cache, uncachedBecause, view }: Observed,
   catalog: ServerCatalog,
   previous: Member | undefined,
 ): CatalogView {
+  const { definition, traits } = desired
   const before = previous?.view
-  if (before?.definition === definition && before.catalog === catalog) return before
-  return new CatalogView({ catalog, definition, traits, previous: before })
+  if (before?.definition === definition && before.catalog === catalog && before.cache === cache) return before
+  const isSeen = before === undefined || before.live === undefined
+  return new CatalogView({ catalog, definition, traits, cache, uncachedBecause, previous: isSeen ? view : before })
 }

@@ -1,13 +1,15 @@
 // MANY servers: which connections there are, which generation of them is published, and who still holds an older one.
 import { HostError, Lane, type Lease, Shared, untilAborted } from '../base/index.ts'
-import { OutputSchemas } from '../catalog/index.ts'
+import { OutputSchemas, type ToolLife, toolLife, toolView } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
-import { type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
+import { type HostEvent, type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
+import type { ResourceClient } from '../extensions/index.ts'
 import type { Binding, CallOutcome } from './binding.ts'
 import { type CaptureRequest, type CaptureTools, capture, ViewMemory } from './capture.ts'
 import { type Connections, carryOut, type PlannedConnection } from './carry-out.ts'
 import { callTool, type DirectCall } from './direct-call.ts'
+import { type ServerLife, serverLife, type ToldFailure } from './explain.ts'
 import { Generation, type Member } from './generation.ts'
 import { LiveBinding } from './live-binding.ts'
 import type { LiveServer, LiveServers } from './live-servers.ts'
@@ -17,6 +19,7 @@ import { type PlanPolicy, planConnection } from './plan.ts'
 import { plannedServers } from './plan-report.ts'
 import type { CallServices } from './prepared-call.ts'
 import { requireReady } from './required.ts'
+import { LiveResourceClient } from './resource-client.ts'
 import type { SetSettings } from './settings.ts'
 import { settled } from './settled.ts'
 import { reportStartup } from './startup.ts'
@@ -41,6 +44,9 @@ export class ConnectionSet implements LiveServers {
   readonly #services: CallServices
   readonly #capturing: CaptureTools
   readonly #reports = new Set<Promise<void>>()
+  /** The last failure of each published server. */
+  readonly #failures = new Map<string, ToldFailure>()
+  #resources: ResourceClient | undefined
   #generation: Shared<Generation> | undefined
   #published: Lease<Generation> | undefined
   #definitions: readonly ServerDefinition[] = []
@@ -107,10 +113,10 @@ export class ConnectionSet implements LiveServers {
   async #plan(request: PublishRequest): Promise<PlannedConnection[]> {
     this.#assertOpen()
     const { definitions = this.#definitions, reconnect = new Set<string>(), retriesFailed = true, signal } = request
-    const observed = await observeDefinitions(definitions, this.#settings, signal)
+    const previous = this.#published?.value.members
+    const observed = await observeDefinitions({ definitions, previous, signal }, this.#settings)
     if (signal?.aborted === true) throw new HostError('CANCELLED', 'Cancelled by the caller', { cause: signal.reason })
     this.#assertOpen()
-    const previous = this.#published?.value.members
     return observed.map((one) => {
       const before = previous?.get(one.desired.definition.name)
       const seen = before === undefined ? undefined : observeConnection(before.connection.value, before.desired)
@@ -123,7 +129,13 @@ export class ConnectionSet implements LiveServers {
     const { emit } = this.#settings
     const gate = new PublicationGate(emit)
     this.#generations += 1
-    const members = carryOut(planned, this.#settings, { connections: this.#connections, gate })
+    const members = carryOut(planned, this.#settings, {
+      connections: this.#connections,
+      emit: (event) => {
+        this.#noteFailure(event)
+        gate.emit(event)
+      },
+    })
     const next = new Generation(this.#generations, members)
     const retired = this.#published
     this.#generation = new Shared(next)
@@ -133,6 +145,7 @@ export class ConnectionSet implements LiveServers {
     gate.publish()
     const retiring = retired === undefined ? undefined : Promise.resolve(retired[Symbol.asyncDispose]()).catch(() => {})
     this.#forgetClosed()
+    for (const server of this.#failures.keys()) if (!members.has(server)) this.#failures.delete(server)
     for (const [server, { plan, connection }] of members) {
       // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
       const released = retired?.value.whenReleased(server)
@@ -141,6 +154,13 @@ export class ConnectionSet implements LiveServers {
     }
     this.#keep(reportStartup(next, emit))
     if (retiring !== undefined) this.#keep(retiring.then(() => this.#forgetClosed()))
+  }
+
+  #noteFailure(event: HostEvent): void {
+    if (event.kind !== 'server.state-changed') return
+    const { name, state, reason, sinceAtMs } = event.status
+    const isFailure = state === 'failed' || state === 'needs-auth' || state === 'needs-input'
+    if (isFailure && reason !== undefined) this.#failures.set(name, { ...reason, atMs: sinceAtMs })
   }
 
   /** Starts one server anew and waits until it has settled. @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED` */
@@ -214,6 +234,32 @@ export class ConnectionSet implements LiveServers {
   /** Calls a tool of the published generation by name. Never rejects. */
   callTool(call: DirectCall): Promise<CallOutcome> {
     return callTool(call, { ...this.#services, live: this })
+  }
+
+  /** Resources of the servers of now. */
+  get resources(): ResourceClient {
+    this.#resources ??= new LiveResourceClient(this, this.#settings.protocol.platform)
+    return this.#resources
+  }
+
+  authScope(server: string): object | undefined {
+    const member = this.#published?.value.members.get(server)
+    return member === undefined ? undefined : this.#settings.account?.(member.desired.definition)
+  }
+
+  /** Why a server is as it is; undefined for one that is not published. */
+  serverLife(server: string): ServerLife | undefined {
+    const member = this.#published?.value.members.get(server)
+    const facts = { generation: this.generation, lastFailure: this.#failures.get(server) }
+    return member === undefined ? undefined : serverLife(member, facts)
+  }
+
+  /** The tools that a text may mean. */
+  toolLives(text: string): readonly ToolLife[] {
+    const { names } = this.#settings
+    const views = this.#members.map(({ view }) => view)
+    const snapshots = views.flatMap((view) => view.live ?? view.cached ?? [])
+    return toolLife(text, { views, shown: toolView(snapshots, names), names })
   }
 
   /** The connection of a server. @throws {HostError} `SERVER_UNKNOWN` */

@@ -5,16 +5,6 @@ import type { CapturedView } from './captured-view.ts'
 import type { DesiredConnection } from './desired.ts'
 import type { ConnectionPlan } from './plan.ts'
 
-/** What a generation asks of the kept catalog of one server. */
-export interface MemberCache {
-  /** When the grace that all sets share for this server is over, in monotonic milliseconds; undefined where a kept catalog needs none. */
-  graceDeadlineMs(graceMs: number, nowMs: number): number | undefined
-  /** @returns how to stop listening. */
-  onChange(listener: () => void): () => void
-  /** The server has said that its catalog must not be kept. */
-  readonly isDisabled: boolean
-}
-
 /** One server in one generation. */
 export interface Member {
   readonly connection: Lease<ServerConnection>
@@ -26,8 +16,6 @@ export interface Member {
   readonly desired: DesiredConnection
   /** What was decided about it, and why. */
   readonly plan: ConnectionPlan
-  /** Undefined: its catalog is not kept. */
-  readonly cache: MemberCache | undefined
 }
 
 /** One published version of the set. It holds a lease on each of its connections, and gives them back when it is disposed. */

@@ -1,4 +1,6 @@
-import type { NamePolicy } from '../catalog/index.ts'
+import type { AuthScopeKey } from '../auth/index.ts'
+import type { JsonObject } from '../base/index.ts'
+import type { CatalogCache, NamePolicy } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { CredentialSnapshot } from '../connection/index.ts'
 import type { HostEvent } from '../events/index.ts'
@@ -10,6 +12,8 @@ import type { Environments } from './environments.ts'
 /** The stored sign-in of a server, as it was read just now. */
 export interface CredentialReading {
   readonly snapshot: CredentialSnapshot
+  /** Names the record, whatever token is in it: what is kept of the server is kept under this. Default: the key of the snapshot. */
+  readonly record?: string
   /** The store was locked by somebody else meanwhile: what was read may be out of date. */
   readonly isContended: boolean
 }
@@ -27,7 +31,15 @@ export interface SetSettings {
   /** Absent: no sign-in is stored anywhere. */
   readonly credentials: Credentials | undefined
   /** The interned key of the account that speaks for a server; undefined where none does. */
-  readonly account: ((definition: ServerDefinition) => object | undefined) | undefined
+  readonly account: ((definition: ServerDefinition) => AuthScopeKey | undefined) | undefined
+  /** What this side tells servers of itself: capabilities and extensions. */
+  readonly client: JsonObject
+  /** The catalogs of all servers beyond the life of their connections. */
+  readonly cache: CatalogCache
+  /** Catalogs outlive this process: it matters which version of a package listed them. */
+  readonly isCatalogKept: boolean
+  /** Where processes without a `cwd` of their own run. */
+  readonly cwd: string
   /** How connections to a server introduce themselves, over what `protocol` says. */
   readonly introduction: ((server: string) => Introduction) | undefined
   readonly entitlements: EntitlementMinter | undefined
