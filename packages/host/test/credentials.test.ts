@@ -79,7 +79,7 @@ verifies('connection.051', async () => {
     ['blank', 'needs-input', 'VARIABLE_MISSING'],
   ])
   expect(statusOf(host, 'missing').reason?.message).toBe(
-    'Server "missing" needs the environment variable CONVOKE_TEST_ABSENT (bearerTokenEnvVar), and it is not set',
+    'Server "missing" needs the environment variable CONVOKE_TEST_ABSENT (bearerTokenEnvVar), and it is not set. Set it for the program that runs Convoke',
   )
   for (const { headers } of server.requests) {
     expect(headers).toMatchObject({ authorization: 'Bearer from-variable', 'x-literal': 'one', 'x-from': 'two' })
@@ -239,7 +239,11 @@ verifies('security.135', async () => {
   const all = JSON.stringify([host.statuses, events])
   expect(statusOf(host, 'dies')).toMatchObject({
     state: 'failed',
-    reason: { message: 'Server "dies" ended with code 3 (last stderr line: using [redacted] and [redacted])' },
+    reason: {
+      message: expect.stringMatching(
+        /^Server "dies" ended with code 3 \(last stderr line: using \[redacted\] and \[redacted\]\)\. To see why, run /,
+      ),
+    },
     stderrTail: 'using [redacted] and [redacted]',
   })
   expect(all).toContain('server.noise')

@@ -309,6 +309,7 @@ export class Post implements ExchangeSink {
         }),
       )
     this.#newSessions++
+    if (this.call !== undefined) this.call.exchange = undefined // what was refused so has not been sent, whatever ends the call now
     this.#office.sessionAfter(this.#generation).then(
       () => this.#office.move(this),
       (cause: unknown) =>
