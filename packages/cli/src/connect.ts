@@ -39,7 +39,10 @@ export async function openHost(
     stateDirectory,
     cacheDirectory,
     start: options.servers ?? 'all',
-    ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
+    // A command that can show no question declines them all: nobody would come to answer what is parked.
+    ...(options.handlers === undefined
+      ? { trust: { approvals: 'never', fullAccess: false } as const }
+      : { handlers: options.handlers }),
     closeGraceMs: CLOSE_GRACE_MS,
     signal: context.signal,
   })

@@ -1,6 +1,6 @@
 // Answers to what a server asks a person while a call runs.
 
-import { cleanLine, cleanText, type JsonObject, type ServerRequestHandler } from '@convoke/host'
+import { type AskCallback, cleanLine, cleanText, type JsonObject } from '@convoke/host'
 import type { CommandContext } from './context.ts'
 import { isRecord } from './signature.ts'
 import { styled } from './terminal.ts'
@@ -9,13 +9,10 @@ import { styled } from './terminal.ts'
  * Asks the person on a terminal. Without one, forms are answered from `answers` (the JSON of --answers) and everything else is
  * declined, with a notice that names the option.
  */
-export function elicitationHandler(
-  context: CommandContext,
-  server: string,
-  answers: JsonObject | undefined,
-): ServerRequestHandler {
+export function elicitationHandler(context: CommandContext, answers: JsonObject | undefined): AskCallback {
   const { terminal } = context
-  return async (params, { signal }) => {
+  return async (params, { signal, question }) => {
+    const { server } = question
     const message = typeof params['message'] === 'string' ? params['message'] : ''
     const isUrl = params['mode'] === 'url'
     if (answers !== undefined && !isUrl) return { action: 'accept', content: answersFor(answers, params) }
@@ -27,6 +24,11 @@ export function elicitationHandler(
     }
     terminal.clearTransient()
     terminal.notice(styled('bold', cleanLine(server)), ' asks: ', cleanText(message).text)
+    if (question.secretFields.length > 0)
+      terminal.notice(
+        styled('yellow', 'warning: '),
+        `a form must not ask for secrets, and this one asks for ${question.secretFields.map((name) => cleanLine(name)).join(', ')}`,
+      )
     const { askForm, askUrl } = await import('./prompts.ts')
     return isUrl ? askUrl(params, terminal, signal) : askForm(params, terminal, signal)
   }

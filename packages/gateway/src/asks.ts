@@ -1,10 +1,16 @@
 // What a server asks back goes to the client whose call it is, and only as far as that client has said that it can answer.
-import type { JsonObject, ServerRequestHandler } from '@convoke/host'
+import type { AskCallback, Host, JsonObject, RequestHandlers, ServerRequestContext } from '@convoke/host'
 import { type Client, cannotAsk } from '@convoke/wire/server'
 import { cleanValue } from './clean-values.ts'
 
 /** How a question is put: `named` tells which server asks and cleans its text; `verbatim` changes nothing. */
 export type Voice = 'named' | 'verbatim'
+
+/** The trust of the host: what it decides about a question comes before any client. */
+export type QuestionTrust = Pick<Host, 'judge' | 'leavesToPerson'>
+
+/** What becomes of an elicitation that its client cannot be asked: it is declined, or stays open for `Host.answer`. */
+export type Unanswered = 'decline' | 'park'
 
 /** What happens to a question. Pure. */
 export type AskDecision =
@@ -54,25 +60,31 @@ export interface Asked {
   readonly voice: Voice
   /** The call on whose stream it is asked, or the client itself. */
   readonly asker: Pick<Client, 'ask'>
+  readonly unanswered: Unanswered
 }
 
-/** Answers one question of a server. @throws {WireError} with the JSON-RPC error for the server */
+/** Answers one question of a server; undefined: it is to be parked. @throws {WireError} with the JSON-RPC error for the server */
 export async function answerQuestion(
   asked: Asked,
   method: string,
   params: JsonObject,
   signal: AbortSignal,
-): Promise<JsonObject> {
+): Promise<JsonObject | undefined> {
   const decision = decideAsk(asked.client.capabilities, method, params)
-  if (decision.kind === 'answer') return decision.result
+  if (decision.kind === 'answer')
+    return method === 'elicitation/create' && asked.unanswered === 'park' ? undefined : decision.result
   if (decision.kind === 'refuse') throw cannotAsk(method, decision.why)
   const question = asked.voice === 'named' ? questionFrom(asked.who, method, params) : withoutToken(params)
   return asked.asker.ask(method, question, signal)
 }
 
 /** Handlers for what a server may ask, to be given to a connection or a call. */
-export function handlersOf(handler: ServerRequestHandler): Record<string, ServerRequestHandler> {
-  return { 'elicitation/create': handler, 'sampling/createMessage': handler, 'roots/list': handler }
+export function handlersOf(
+  handler: (params: JsonObject, context: ServerRequestContext) => Promise<JsonObject | undefined>,
+): RequestHandlers & Record<string, AskCallback> {
+  // The host gives these to its trust policy, which takes `undefined` as what it is: nobody can be shown the question.
+  const given = handler as RequestHandlers[string]
+  return { 'elicitation/create': given, 'sampling/createMessage': given, 'roots/list': given }
 }
 
 /** The question as the client reads it: who asks is said by us, from our configuration, not by the server. */
@@ -82,11 +94,14 @@ export function questionFrom(who: string, method: string, params: JsonObject): J
   return { ...clean, message: `${who} asks: ${String(clean['message'] ?? '')}` }
 }
 
+/** Marks of an approval are not a server's to set, whoever reads them. */
+const MARK = /^(convoke\/|codex[_/])/
+
 /** Progress tokens are between two neighbours; a server can set no key of ours. */
-function withoutToken(params: JsonObject): JsonObject {
+export function withoutToken(params: JsonObject): JsonObject {
   const { _meta: meta, ...rest } = params
   if (!isObject(meta)) return rest
-  const own = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !key.startsWith('convoke/'))
+  const own = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !MARK.test(key))
   return own.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(own) }
 }
 

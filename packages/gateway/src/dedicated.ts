@@ -2,7 +2,7 @@
 import type { Host, JsonObject, RawAnswer, RequestOptions, ServerDefinition, ServerPort } from '@convoke/host'
 import { HostError, type HostErrorCode, SERVER_DEFAULTS } from '@convoke/host'
 import type { Client } from '@convoke/wire/server'
-import { type Asked, answerQuestion, handlersOf, type Voice } from './asks.ts'
+import { type Asked, answerQuestion, handlersOf, type Unanswered, type Voice } from './asks.ts'
 import { called } from './upstream-call.ts'
 
 /** A live connection; `closed` resolves when it is over. */
@@ -15,6 +15,7 @@ export interface DedicatedInit {
   /** What the server is told that its client can do. */
   readonly capabilities: JsonObject
   readonly voice: Voice
+  readonly unanswered: Unanswered
   /** What the server tells outside of any call. */
   readonly onNotification: (method: string, params: JsonObject) => void
 }
@@ -72,8 +73,8 @@ export class Dedicated implements AsyncDisposable {
   }
 
   #openIn(era: 'legacy' | undefined): Promise<DedicatedPort> {
-    const { host, server, client, capabilities, voice } = this.#init
-    const asked: Asked = { who: called(server), client, voice, asker: client }
+    const { host, server, client, capabilities, voice, unanswered } = this.#init
+    const asked: Asked = { who: called(server), client, voice, asker: client, unanswered }
     return host.openDedicated(server, {
       capabilities,
       ...(typeof client.info['name'] === 'string' ? { clientInfo: client.info } : {}),

@@ -16,3 +16,6 @@ export const gatewayHandlers: Required<HostHandlers> = {
   },
   roots: async () => ({ roots: [] }),
 }
+
+/** The same for a gateway with `questions: 'park'`: an elicitation that belongs to no call stays open, for `Host.answer`. */
+export const parkingHandlers: Required<HostHandlers> = { ...gatewayHandlers, elicit: async () => undefined }

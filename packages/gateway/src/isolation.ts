@@ -81,6 +81,7 @@ export class Isolation implements AsyncDisposable {
         Object.entries({ elicitation, sampling, roots }).filter(([, value]) => value !== undefined),
       ),
       voice: 'named',
+      unanswered: this.#options.carriage.unanswered,
       onNotification: (method, params) => {
         if (method === 'notifications/message')
           logs.pass(client, server, params, (shown) => client.notify(method, shown))

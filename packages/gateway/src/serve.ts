@@ -53,6 +53,11 @@ export interface GatewayOptions {
   /** Default: name `convoke`. */
   readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string }
   readonly limits?: Partial<GatewayLimits>
+  /**
+   * What becomes of an elicitation whose client cannot be asked: it is declined at once, or stays open for `Host.answer` (then make the host with
+   * `parkingHandlers`). Default `decline`.
+   */
+  readonly questions?: 'decline' | 'park'
 }
 
 /** Limits of a gateway: those of its endpoint, and two waits. */
@@ -165,6 +170,7 @@ async function openApplication(host: Host, options: GatewayOptions): Promise<Ser
     return new TransparentApplication({
       host,
       server: transparent,
+      unanswered: options.questions ?? 'decline',
       definition: definitions.find(({ name }) => name === transparent),
     })
   return SharedApplication.open({
@@ -175,6 +181,7 @@ async function openApplication(host: Host, options: GatewayOptions): Promise<Ser
     } satisfies JsonObject,
     listWaitMs: limits.listWaitMs ?? LIST_WAIT_MS,
     callWaitMs: limits.callWaitMs ?? CALL_WAIT_MS,
+    unanswered: options.questions ?? 'decline',
   })
 }
 

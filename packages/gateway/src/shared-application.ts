@@ -22,7 +22,7 @@ import {
   type ServerDescription,
   unknownState,
 } from '@convoke/wire/server'
-import { isObject } from './asks.ts'
+import { isObject, type Unanswered } from './asks.ts'
 import { Audience } from './audience.ts'
 import { CurrentView, type ViewChange } from './current-view.ts'
 import { describe } from './description.ts'
@@ -48,6 +48,7 @@ export interface SharedOptions {
   readonly listWaitMs: number
   /** A call to a server that is not ready waits so long for it, in ms. */
   readonly callWaitMs: number
+  readonly unanswered: Unanswered
 }
 
 /** Longest further wait for the first server, when none is ready after `listWaitMs`. */
@@ -83,6 +84,8 @@ export class SharedApplication implements Application, AsyncDisposable {
     )
     this.#carriage = {
       voice: 'named',
+      trust: options.host,
+      unanswered: options.unanswered,
       onLog: (exchange, server, params) => {
         this.#told = params['data']
         this.#logs.pass(exchange, server, params, (shown) => exchange.notify('notifications/message', shown))

@@ -19,7 +19,7 @@ import {
   rpcFailure,
   type ServerDescription,
 } from '@convoke/wire/server'
-import { isObject } from './asks.ts'
+import { isObject, type Unanswered } from './asks.ts'
 import { Dedicated, type DedicatedPort, filterTools, ToolRules } from './dedicated.ts'
 import { clientError } from './errors.ts'
 import { upstreamMeta } from './params.ts'
@@ -30,6 +30,7 @@ export interface TransparentOptions {
   readonly server: string
   /** For its limits, and the tools that are not allowed. */
   readonly definition: ServerDefinition | undefined
+  readonly unanswered: Unanswered
 }
 
 /** What modern clients share: their capabilities travel with each request. */
@@ -104,6 +105,7 @@ export class TransparentApplication implements Application, AsyncDisposable {
         client: key,
         capabilities: key.capabilities,
         voice: 'verbatim',
+        unanswered: this.#options.unanswered,
         onNotification: (method, params) => void key.notify(method, params),
       }),
     }
@@ -187,6 +189,8 @@ export class TransparentApplication implements Application, AsyncDisposable {
   #carriage({ dedicated }: Mirror): Carriage {
     return {
       voice: 'verbatim',
+      trust: this.#options.host,
+      unanswered: this.#options.unanswered,
       onLog: (exchange, _server, params) => {
         dedicated.tellOnce(params)
         exchange.notify('notifications/message', params)

@@ -1,6 +1,7 @@
 // One request of a client, carried to one server: in either era on either side, with what comes back before the answer.
 import { cleanLine, type JsonObject, type RawAnswer, type RequestOptions } from '@convoke/host'
 import {
+  cannotAsk,
   type Exchange,
   INVALID_PARAMS,
   type Reply,
@@ -8,7 +9,16 @@ import {
   rpcFailure,
   unknownState,
 } from '@convoke/wire/server'
-import { answerQuestion, handlersOf, isObject, questionFrom, type Voice } from './asks.ts'
+import {
+  answerQuestion,
+  handlersOf,
+  isObject,
+  type QuestionTrust,
+  questionFrom,
+  type Unanswered,
+  type Voice,
+  withoutToken,
+} from './asks.ts'
 import { cleanProgress } from './clean-values.ts'
 import { serverError } from './errors.ts'
 import { upstreamParams, withoutRounds } from './params.ts'
@@ -24,6 +34,8 @@ export interface Upstream {
 /** How requests are carried. */
 export interface Carriage {
   readonly voice: Voice
+  readonly trust: QuestionTrust
+  readonly unanswered: Unanswered
   /** Who asks, where it is not known which server it will be. */
   readonly who?: string
   /** A log message that belongs to this request. */
@@ -40,7 +52,7 @@ const INPUT_REQUIRED = '"input_required"'
 /** Carries a request and gives its answer. Rejects as the server's connection does: `clientError` tells it. */
 export function carry(exchange: Exchange, upstream: Upstream, params: JsonObject, carriage: Carriage): Promise<Reply> {
   return exchange.client.era === 'legacy' || upstream.era === 'legacy'
-    ? carryByAsking(exchange, upstream, params, carriage)
+    ? carryByAsking(exchange, upstream, params, { carriage })
     : carryRounds(exchange, upstream, params, carriage)
 }
 
@@ -63,9 +75,18 @@ async function carryRounds(
     carriage,
   )
   const asked = inputRequired(answer)
-  return asked === undefined
-    ? replyFrom(upstream, answer, carriage.voice)
-    : { kind: 'result', result: relayed(exchange, server, asked, carriage.voice) }
+  if (asked === undefined) return replyFrom(upstream, answer, carriage.voice)
+  if (!isLeftToPerson(server, asked, carriage.trust))
+    return carryByAsking(exchange, upstream, rest, { carriage, first: answer })
+  return { kind: 'result', result: relayed(exchange, server, asked, carriage.voice) }
+}
+
+/** Nothing of what is asked is for the host to decide: all of it can be handed on as it is. */
+function isLeftToPerson(server: string, { inputRequests }: JsonObject, trust: QuestionTrust): boolean {
+  return Object.values(isObject(inputRequests) ? inputRequests : {}).every((request) => {
+    const { method, params } = isObject(request) ? request : {}
+    return method !== 'elicitation/create' || trust.leavesToPerson(server, isObject(params) ? params : {})
+  })
 }
 
 /** The questions go on; the server's state comes back only to that server, for that client and request. */
@@ -73,16 +94,17 @@ function relayed(exchange: Exchange, server: string, asked: JsonObject, voice: V
   const { requestState, inputRequests } = asked
   return {
     ...asked,
-    ...(isObject(inputRequests) && voice === 'named' ? { inputRequests: named(server, inputRequests) } : {}),
+    ...(isObject(inputRequests) ? { inputRequests: handedOn(server, inputRequests, voice) } : {}),
     ...(requestState === undefined ? {} : { requestState: exchange.sealState({ server, state: requestState }) }),
   }
 }
 
-function named(server: string, inputRequests: JsonObject): JsonObject {
+function handedOn(server: string, inputRequests: JsonObject, voice: Voice): JsonObject {
   const entries = Object.entries(inputRequests).map(([key, request]) => {
     const { method, params } = isObject(request) ? request : {}
-    const question = questionFrom(called(server), String(method), isObject(params) ? params : {})
-    return [key, isObject(request) ? { ...request, params: question } : request]
+    if (!isObject(request) || !isObject(params)) return [key, request]
+    const question = voice === 'named' ? questionFrom(called(server), String(method), params) : withoutToken(params)
+    return [key, { ...request, params: question }]
   })
   return Object.fromEntries(entries) as JsonObject
 }
@@ -92,14 +114,14 @@ async function carryByAsking(
   exchange: Exchange,
   upstream: Upstream,
   params: JsonObject,
-  carriage: Carriage,
+  { carriage, first }: { readonly carriage: Carriage; readonly first?: RawAnswer },
 ): Promise<Reply> {
   const bare = withoutRounds(params)
   // A state here is not that of a parked call, and nobody else's of ours either.
   if (exchange.client.era === 'modern' && params['requestState'] !== undefined) return unknownState()
   let asked = bare
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const answer = await sendOnce(exchange, upstream, asked, carriage)
+    const answer = round === 0 && first !== undefined ? first : await sendOnce(exchange, upstream, asked, carriage)
     const wanted = upstream.era === 'modern' ? inputRequired(answer) : undefined
     if (wanted === undefined) return replyFrom(upstream, answer, carriage.voice)
     const { requestState } = wanted
@@ -118,11 +140,17 @@ async function answersTo(
   { inputRequests }: JsonObject,
   carriage: Carriage,
 ): Promise<JsonObject> {
-  const { signal } = new AbortController()
+  const signal = signalOf(exchange)
+  const judged = carriage.trust.judge(
+    server,
+    handlersOf((params, { method }) => answer(exchange, server, { method, params }, { carriage, signal })),
+  )
   const answers = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(async ([key, request]) => {
     const { method, params } = isObject(request) ? request : {}
-    const question = { method: String(method), params: isObject(params) ? params : {} }
-    return [key, await answer(exchange, server, question, { carriage, signal })] as const
+    const name = String(method)
+    const handler = Object.hasOwn(judged, name) ? judged[name] : undefined
+    if (handler === undefined) throw cannotAsk(name, 'this is not passed on')
+    return [key, await handler(isObject(params) ? params : {}, { method: name, signal })] as const
   })
   return Object.fromEntries(await Promise.all(answers))
 }
@@ -132,11 +160,11 @@ function answer(
   server: string,
   { method, params }: { readonly method: string; readonly params: JsonObject },
   { carriage, signal }: { readonly carriage: Carriage; readonly signal: AbortSignal },
-): Promise<JsonObject> {
+): Promise<JsonObject | undefined> {
   carriage.onAsked?.(server)
   const who = carriage.who ?? called(server)
   return answerQuestion(
-    { who, client: exchange.client, voice: carriage.voice, asker: exchange },
+    { who, client: exchange.client, voice: carriage.voice, asker: exchange, unanswered: carriage.unanswered },
     method,
     params,
     signal,

@@ -1,4 +1,5 @@
 // What servers ask back, in every pairing of eras and transports.
+import { parkingHandlers } from '@convoke/gateway'
 import { scriptedStdio, startScriptedHttp, verifies } from '@convoke/testkit'
 import type { JsonObject, ServerRequestHandler } from '@convoke/wire'
 import { describe, expect, test } from 'vitest'
@@ -120,7 +121,60 @@ test('a question that its client declines, fails or never answers ends the quest
     handlers: { 'elicitation/create': () => new Promise(() => {}) },
   })
   const late = await silent.callTool('oldhttp__elicit')
-  expect([late.isError, textOf(late)]).toEqual([true, '-32603 Internal error'])
+  expect([late.isError, textOf(late)]).toEqual([true, '-32603 The client could not answer'])
+})
+
+test('the trust of the host comes before every client, in every pairing of eras', async () => {
+  await using four = await servers()
+  await using opened = await open({ ...four, host: { trust: { approvals: 'never', fullAccess: false } } })
+  for (const era of ERAS) {
+    let asked = 0
+    await using client = await connect(opened.url, era, {
+      handlers: {
+        'elicitation/create': async () => {
+          asked += 1
+          return { action: 'accept', content: { name: 'Ada' } }
+        },
+      },
+    })
+    for (const server of NAMES)
+      expect(JSON.parse(textOf(await client.callTool(`${server}__elicit`))), `${era} ${server}`).toMatchObject({
+        action: 'decline',
+      })
+    expect(asked).toBe(0)
+  }
+  opened.host.replaceTrust({ reviewer: async () => ({ action: 'accept', content: { name: 'reviewed' } }) })
+  for (const era of ERAS) {
+    await using client = await connect(opened.url, era, { handlers: answers })
+    for (const server of NAMES)
+      expect(JSON.parse(textOf(await client.callTool(`${server}__elicit`))), `${era} ${server}`).toMatchObject({
+        content: { name: 'reviewed' },
+      })
+  }
+  expect(opened.gateway.counts.parkedCalls).toBe(0)
+})
+
+test('what a client cannot be asked waits for an answer of the host, if the gateway is told to park', async () => {
+  await using four = await servers()
+  await using opened = await open({
+    ...four,
+    host: { handlers: parkingHandlers },
+    options: { questions: 'park' },
+  })
+  await using client = await connect(opened.url, 'legacy', { capabilities: {} })
+  for (const server of NAMES.filter((name) => name.startsWith('old'))) {
+    const parked = new Promise<string>((resolve) => {
+      const stop = opened.host.subscribe((event) => {
+        // Told when it is shown, and again when it turns out that it cannot be.
+        if (event.kind !== 'question.asked' || event.question.expiresAtMs === undefined) return
+        stop()
+        resolve(event.question.id)
+      })
+    })
+    const call = client.callTool(`${server}__elicit`)
+    opened.host.answer(await parked, { action: 'accept', content: { name: 'from the desk' } })
+    expect(JSON.parse(textOf(await call)), server).toEqual({ action: 'accept', content: { name: 'from the desk' } })
+  }
 })
 
 describe('decideAsk', () => {

@@ -586,6 +586,25 @@ test('a server may be trusted in its own way', async () => {
   ])
 })
 
+test('a name that every object has is a name like any other', async () => {
+  const { ask, outcomes } = desk({ trust: NEVER, trustOf: {} })
+  expect(await ask(form({}), { server: 'constructor' })).toEqual({ action: 'decline' })
+  expect(outcomes()).toEqual(['constructor decline policy approvals-never'])
+})
+
+test('a policy that does not decline leaves alone what is open', async () => {
+  const { ask, elicitation } = desk()
+  const answer = ask(form({}))
+  expect(await isPending(answer)).toBe(true)
+  for (const trust of [granular(true), ASK_FULL, FULL]) {
+    elicitation.replacePolicy({ trust })
+    // What a person was asked is theirs to answer, also where it would now be accepted without them.
+    expect([await isPending(answer), elicitation.questions().length]).toEqual([true, 1])
+  }
+  elicitation.close()
+  expect(await answer).toEqual({ action: 'cancel' })
+})
+
 test('handlers of a call stand before those of the host, under the same policy', async () => {
   const { ask, elicitation } = desk(
     {},

@@ -54,8 +54,7 @@ export async function runCall(
   for (const { severity, message } of servers.length === 1 ? own : []) {
     if (severity === 'warning') context.terminal.notice(styled('yellow', 'warning: '), message)
   }
-  const [only] = servers
-  const elicit = elicitationHandler(context, servers.length === 1 && only !== undefined ? only : address, answers)
+  const elicit = elicitationHandler(context, answers)
   await using host = await openHost(context, all, { servers, handlers: { elicit } })
   await settle(context, host, servers)
   await using binding = await host.bind({ grace: 'none', signal: context.signal })

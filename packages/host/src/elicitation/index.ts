@@ -17,4 +17,3 @@ export {
   type QuestionFacts,
   type TrustPolicy,
 } from './policy.ts'
-export { clientSide } from './router.ts'
