@@ -46,7 +46,7 @@ export async function listAll(source: ListSource, kind: ListKind, request: ListR
     session.list(kind, {
       ...CATALOG_LIMITS,
       itemsMax: request.itemsMax ?? CATALOG_LIMITS.itemsMax,
-      timeoutMs: Math.max(1, endsAtMs - platform.now()),
+      timeoutMs: Math.max(1, Math.ceil(endsAtMs - platform.now())),
       idleTimeoutMs: 0,
       ...(request.signal === undefined ? {} : { signal: request.signal }),
     })
