@@ -22,7 +22,7 @@ export interface RawHttp extends AsyncDisposable {
   readonly headers: readonly IncomingHttpHeaders[]
 }
 
-type Replies = Record<string, (message: RawMessage, headers: IncomingHttpHeaders) => RawReply>
+type Replies = Record<string, (message: RawMessage, headers: IncomingHttpHeaders) => RawReply | Promise<RawReply>>
 
 const UNKNOWN: RawReply = { error: { code: -32601, message: 'Method not found' } }
 
@@ -53,7 +53,9 @@ export async function startRawHttp(replies: Replies, capabilities: object = { to
       const message = JSON.parse(Buffer.concat(chunks).toString()) as RawMessage
       if (message.id === undefined) return response.writeHead(202).end()
       const known: Replies = { initialize, ...replies }
-      return answer(response, message, known[message.method ?? '']?.(message, request.headers) ?? UNKNOWN)
+      const reply = known[message.method ?? '']?.(message, request.headers) ?? UNKNOWN
+      if (!(reply instanceof Promise)) return answer(response, message, reply)
+      return void reply.then((late) => answer(response, message, late))
     })
   })
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))

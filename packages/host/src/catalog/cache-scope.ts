@@ -43,7 +43,7 @@ export interface CacheScope {
   readonly environment: object
   /** `account`: shared by all connections of one account to one hosted server. */
   readonly sharing: 'own' | 'account'
-  /** Digest of what hosted connections must have in common to run each other's tools; empty for the others. */
+  /** Digest of what hosted connections must have in common to run each other's tools; empty for the others. Places that are equal may differ in it. */
   readonly liveKey: string
 }
 

@@ -11,7 +11,6 @@ import {
 import type { HostEvent } from '../events/index.ts'
 import type { Listing, ListKind, ListRequest, Platform, ServerSession, Subscription } from '../protocol/index.ts'
 import type { CatalogCacheEntry } from './cache-entry.ts'
-import type { CacheScope } from './cache-scope.ts'
 import { identityOf, type NegotiatedIdentity, optsOutOfCache } from './cached-catalog.ts'
 import { type ServerKind, type ToolListing, toolListing } from './listing.ts'
 import type { LiveMembership } from './live-scope.ts'
@@ -34,6 +33,8 @@ export interface ServerCatalogOptions {
   readonly kind?: ServerKind | undefined
   /** Where listings are kept beyond the connection. Absent: nowhere. */
   readonly cache?: CatalogCacheEntry | undefined
+  /** `liveKey` of this connection's own scope: with whom it runs one listing. Default: with nobody. */
+  readonly liveKey?: string | undefined
   /** The catalog of the connection that this one's connection replaces: equal tools are no change. */
   readonly previous?: ServerCatalog | undefined
 }
@@ -244,11 +245,11 @@ export class ServerCatalog {
 
   /** Keeps a listing beyond the connection. @returns what this connection runs: its own listing, or a newer one of a peer. */
   #publish(own: ToolListing, ticket: number | undefined): ToolListing {
-    const { cache, platform } = this.#options
+    const { cache, platform, liveKey = '' } = this.#options
     if (cache === undefined || ticket === undefined || this.#identity === undefined || cache.isDisabled) return own
     cache.publish(ticket, { listing: own, identity: this.#identity, listedAtMs: platform.dateMs() })
-    if (cache.scope.sharing !== 'account') return own
-    this.#peers ??= cache.join(peerKey(cache.scope, this.#identity), (listing) => void this.#adopt(listing))
+    if (cache.scope.sharing !== 'account' || liveKey === '') return own
+    this.#peers ??= cache.join(peerKey(liveKey, this.#identity), (listing) => void this.#adopt(listing))
     const newest = this.#peers.publish(ticket, own)
     return this.#listing !== undefined && isSameListing(this.#listing, newest) ? this.#listing : newest
   }
@@ -319,7 +320,7 @@ interface ListingTurn {
 }
 
 /** What connections must have in common to run each other's tools: how they are set up, and what they met. */
-function peerKey({ liveKey }: CacheScope, identity: NegotiatedIdentity): string {
+function peerKey(liveKey: string, identity: NegotiatedIdentity): string {
   return `${liveKey}/${digestHex(canonicalJson(identity), 40)}`
 }
 

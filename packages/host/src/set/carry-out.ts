@@ -67,6 +67,7 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
     listItemsMax: desired.catalogItemLimit,
     kind: desired.traits.isHosted ? 'hosted' : 'ordinary',
     cache: observed.cache,
+    liveKey: observed.liveKey,
     platform: protocol.platform,
     emit: settings.emit,
     watch,

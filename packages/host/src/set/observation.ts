@@ -28,6 +28,8 @@ export interface Observed {
   readonly credentials: CredentialReading
   /** Where its catalog is kept; undefined: nowhere. */
   readonly cache: CatalogCacheEntry | undefined
+  /** What its connection has in common with those whose listing it runs; undefined: it runs its own. */
+  readonly liveKey: string | undefined
   /** Why it is kept nowhere. */
   readonly uncachedBecause: string | undefined
   /** What the definition shows of a kept catalog, before there is a connection. */
@@ -97,6 +99,7 @@ function observed(found: Found, before: Member | undefined, { settings, nothing 
   const { definition, traits, environment, credentials, place } = found
   const { protocol, account, start } = settings
   const cache = place.kind === 'cacheable' ? settings.cache.entry(place.scope) : undefined
+  const liveKey = place.kind === 'cacheable' ? place.scope.liveKey : undefined
   const uncachedBecause = place.kind === 'uncacheable' ? place.because : undefined
   const isSameView = before?.view.definition === definition && before.view.cache === cache
   const view = isSameView
@@ -113,7 +116,7 @@ function observed(found: Found, before: Member | undefined, { settings, nothing 
   })
   const { hasVisibleCachedTools } = view
   const desired = desiredConnection(definition, { identity, hasVisibleCachedTools }, start)
-  return { desired, environment, credentials, cache, uncachedBecause, view }
+  return { desired, environment, credentials, cache, liveKey, uncachedBecause, view }
 }
 
 function unlisted({ protocol, emit }: SetSettings): ServerCatalog {
