@@ -1,25 +1,15 @@
 // How servers start: side by side, within one budget, once, and with a reason when they do not.
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHost } from '@convoke/host'
 import { everythingStdio, scriptedStdio, sdk2Stdio, startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
-import { eventOf, hostOf, http, scripted, statusOf, stdio } from './support.ts'
+import { eventOf, hostOf, http, inFolder, scripted, statusOf, stdio } from './support.ts'
 
 /** How often a scripted server was started, by its own log. */
 async function startsIn(log: string): Promise<number> {
   const text = await readFile(log, 'utf8').catch(() => '')
   return text.split('\n').filter((line) => line.includes('"start"')).length
-}
-
-async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'convoke-host-'))
-  try {
-    await use(folder)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
 }
 
 verifies(['connection.001', 'connection.003', 'connection.004'], async () => {

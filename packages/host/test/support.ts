@@ -1,5 +1,8 @@
 // What the tests of this package share: definitions of real servers, and waiting for what a host tells.
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   type Binding,
   type CallOptions,
@@ -131,4 +134,32 @@ export interface Seen {
   readonly calls: Readonly<Record<string, number>>
   readonly meta?: JsonObject
   readonly lastInitialize?: { readonly capabilities: JsonObject; readonly clientInfo: JsonObject }
+}
+
+/** A folder for the time of one test. */
+export async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'convoke-host-'))
+  try {
+    await use(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs the servers once, so that what they list is known to the next host with this folder. */
+export async function remember(cacheDirectory: string, definitions: readonly ServerDefinition[]): Promise<void> {
+  await using host = await createHost({ definitions, cacheDirectory })
+  await host.whenSettled()
+}
+
+/** States that a server was told to be in, in order. */
+export function statesOf(events: readonly HostEvent[], server: string): string[] {
+  return events.flatMap((event) =>
+    event.kind === 'server.state-changed' && event.status.name === server ? [event.status.state] : [],
+  )
+}
+
+/** Names of the tools that a binding shows, as their servers call them. */
+export function rawNames({ tools }: Binding): string[] {
+  return tools.map(({ server, rawName }) => `${server}/${rawName}`)
 }
