@@ -1,6 +1,6 @@
 // Answers to what a server asks a person while a call runs.
 
-import { type AskCallback, cleanLine, cleanText, type JsonObject } from '@convoke/host'
+import { type AskCallback, cleanLine, cleanText, type HostEventListener, type JsonObject } from '@convoke/host'
 import type { CommandContext } from './context.ts'
 import { isRecord } from './signature.ts'
 import { styled } from './terminal.ts'
@@ -31,6 +31,15 @@ export function elicitationHandler(context: CommandContext, answers: JsonObject 
       )
     const { askForm, askUrl } = await import('./prompts.ts')
     return isUrl ? askUrl(params, terminal, signal) : askForm(params, terminal, signal)
+  }
+}
+
+/** Tells of addresses that were declined before anybody was asked. */
+export function declinedNotice({ terminal }: CommandContext): HostEventListener {
+  return (event) => {
+    if (event.kind !== 'question.settled' || event.outcome.reason !== 'unsafe-address') return
+    const what = 'asks to open an address that cannot be opened safely'
+    terminal.notice(styled('red', 'declined: '), `${cleanLine(event.outcome.server)} ${what}`)
   }
 }
 

@@ -549,10 +549,12 @@ test('a wrong answer is an error of whoever answers, and the question stays open
 
 test('questions have a limit in number, for each server and in all, and a place is free again when one ends', async () => {
   const { ask, elicitation, outcomes } = desk({}, { limits: { perServerMax: 2, questionsMax: 3 } })
-  const answers = [ask(), ask(), ask(form(), { server: 'b' })]
-  await isPending(Promise.all(answers))
   const full = { details: { rpc: { code: -32000, message: 'Too many questions are open' } } }
+  const answers = [ask(), ask()]
+  await isPending(Promise.all(answers))
   await expect(ask()).rejects.toMatchObject(full)
+  answers.push(ask(form(), { server: 'b' }))
+  await isPending(Promise.all(answers))
   await expect(ask(form(), { server: 'c' })).rejects.toMatchObject(full)
   elicitation.answer(String(elicitation.questions()[0]?.id), { action: 'decline' })
   answers.push(ask())
@@ -691,45 +693,29 @@ describe('readQuestion', () => {
       { message: 'm', requestedSchema: { properties: { a: { x: deep } } } },
       'a question is not nested deeper than 100 levels',
     ],
-    ['no address', { mode: 'url', message: 'm' }, 'a question of mode url needs an absolute URL'],
-    ['a relative address', { mode: 'url', message: 'm', url: '/a' }, 'a question of mode url needs an absolute URL'],
-    [
-      'a long address',
-      { mode: 'url', message: 'm', url: `https://a.example/${'x'.repeat(8_200)}` },
-      'a question of mode url needs an absolute URL',
-    ],
-    [
-      'a script',
-      { mode: 'url', message: 'm', url: 'javascript:alert(1)' },
-      'the URL of a question is https, or http on loopback',
-    ],
-    [
-      'a file',
-      { mode: 'url', message: 'm', url: 'file:///etc/passwd' },
-      'the URL of a question is https, or http on loopback',
-    ],
-    [
-      'an open network',
-      { mode: 'url', message: 'm', url: 'http://192.168.0.5/' },
-      'the URL of a question is https, or http on loopback',
-    ],
-    [
-      'a look-alike of loopback',
-      { mode: 'url', message: 'm', url: 'http://localhost.evil.example/' },
-      'the URL of a question is https, or http on loopback',
-    ],
-    [
-      'a password',
-      { mode: 'url', message: 'm', url: 'https://:pw@a.example/' },
-      'the URL of a question has no credentials',
-    ],
-    [
-      'a user',
-      { mode: 'url', message: 'm', url: 'https://user@a.example/' },
-      'the URL of a question has no credentials',
-    ],
+    ['no address', { mode: 'url', message: 'm' }, 'a question of mode url needs an address'],
   ] as [string, Record<string, unknown>, string][])('refuses %s', (_what, params, why) => {
     expect(readQuestion(params)).toEqual({ kind: 'refused', mode: params['mode'] === 'url' ? 'url' : 'form', why })
+  })
+
+  test.each([
+    '',
+    '/a',
+    `https://a.example/${'x'.repeat(8_200)}`,
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'ws://localhost/',
+    'http://192.168.0.5/',
+    'http://localhost.evil.example/',
+    'http://a.example/?localhost',
+    'https://:pw@a.example/',
+    'https://user@a.example/',
+    '-a Calculator',
+  ])('sends nobody to %s', async (url) => {
+    expect(readQuestion({ mode: 'url', message: 'm', url })).toEqual({ kind: 'unsafe', mode: 'url' })
+    const { ask, outcomes } = desk({}, { handlers: { elicit: async () => ({ action: 'accept' }) } })
+    expect(await ask({ mode: 'url', message: 'm', url })).toEqual({ action: 'decline' })
+    expect(outcomes()).toEqual(['s decline policy unsafe-address'])
   })
 
   test('takes an address in its canonical form, and hidden characters out of what is shown', () => {

@@ -16,7 +16,7 @@ import { readConfiguration } from '../configuration.ts'
 import { notAvailable, openHost, settle } from '../connect.ts'
 import { printContent } from '../content.ts'
 import { type CommandContext, JSON_VERSION } from '../context.ts'
-import { elicitationHandler } from '../elicitation.ts'
+import { declinedNotice, elicitationHandler } from '../elicitation.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { readArgumentFile, readStdin } from '../read-input.ts'
 import { defined } from '../report.ts'
@@ -56,6 +56,7 @@ export async function runCall(
   }
   const elicit = elicitationHandler(context, answers)
   await using host = await openHost(context, all, { servers, handlers: { elicit } })
+  host.subscribe(declinedNotice(context))
   await settle(context, host, servers)
   await using binding = await host.bind({ grace: 'none', signal: context.signal })
   const tool = requireTool(binding.resolveTool(address), { address, host, binding })

@@ -186,6 +186,10 @@ export class Elicitation {
       this.#tell({ id, server, mode: read.mode, action: 'none', by: 'policy', reason: 'malformed' })
       throw requestRefusal(INVALID_PARAMS, read.why)
     }
+    if (read.kind === 'unsafe') {
+      this.#tell({ id, server, mode: read.mode, action: 'decline', by: 'policy', reason: 'unsafe-address' })
+      return { action: 'decline' }
+    }
     const { content, facts } = read
     // Read once: whatever is swapped in while this question is on its way, nothing is decided by half of it.
     const authority = this.#authority

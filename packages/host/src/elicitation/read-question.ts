@@ -32,6 +32,8 @@ export type ReadQuestion =
       readonly params: JsonObject
     }
   | { readonly kind: 'refused'; readonly mode: 'form' | 'url'; readonly why: string }
+  /** An address that nobody is to be sent to. */
+  | { readonly kind: 'unsafe'; readonly mode: 'url' }
 
 /** Reads the parameters of `elicitation/create`. One without a mode is a form. */
 export function readQuestion(params: JsonObject): ReadQuestion {
@@ -45,8 +47,9 @@ export function readQuestion(params: JsonObject): ReadQuestion {
   const common = { message: cleanText(params['message']).text, asksForApproval }
   const passed = withoutMarks(params)
   if (mode === 'url') {
-    const address = readAddress(params)
-    if (typeof address === 'string') return refuse(address)
+    if (typeof params['url'] !== 'string') return refuse('a question of mode url needs an address')
+    const address = readAddress(params['url'], params['elicitationId'])
+    if (address === undefined) return { kind: 'unsafe', mode }
     const content: QuestionContent = { ...common, mode, secretFields: [], ...address }
     return { kind: 'question', content, params: passed, facts: { mode, fieldCount: 0, asksForApproval } }
   }
@@ -86,15 +89,12 @@ function readForm(schema: unknown): { requestedSchema: JsonObject; fields: reado
 }
 
 /** Only what a browser may be sent to: `https`, or `http` on this machine, without credentials. */
-function readAddress(params: JsonObject): { url: string; elicitationId?: string } | string {
-  const { url, elicitationId } = params
-  if (typeof url !== 'string' || url.length > URL_CHARS_MAX || !URL.canParse(url))
-    return 'a question of mode url needs an absolute URL'
+function readAddress(url: string, elicitationId: unknown): { url: string; elicitationId?: string } | undefined {
+  if (url.length > URL_CHARS_MAX || !URL.canParse(url)) return undefined
   const { protocol, hostname, username, password, href } = new URL(url)
   const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
-    return 'the URL of a question is https, or http on loopback'
-  if (username !== '' || password !== '') return 'the URL of a question has no credentials'
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback)) return undefined
+  if (username !== '' || password !== '') return undefined
   return {
     url: href,
     ...(typeof elicitationId === 'string'
