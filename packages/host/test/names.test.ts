@@ -1,7 +1,14 @@
 import { verifies } from '@convoke/testkit'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assignNames, FLAT_STYLE, flatName, NAMESPACED_STYLE, type NameIdentity } from '../src/catalog/names.ts'
+import {
+  assignNames,
+  explainName,
+  FLAT_STYLE,
+  flatName,
+  NAMESPACED_STYLE,
+  type NameIdentity,
+} from '../src/catalog/names.ts'
 
 const identity = (server: string, rawName: string): NameIdentity => ({
   server,
@@ -9,6 +16,7 @@ const identity = (server: string, rawName: string): NameIdentity => ({
   callableName: rawName,
   rawName,
 })
+const NOBODY = { namespace: '', tool: '' }
 const flat = (identities: readonly NameIdentity[], charsMax = 48): string[] =>
   assignNames(identities, { ...FLAT_STYLE, charsMax }).map(flatName)
 const flatOf = (...pairs: readonly (readonly [string, string])[]): string[] =>
@@ -122,6 +130,106 @@ describe('names', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  const namespaced = (all: readonly NameIdentity[], charsMax = 64): { namespace: string; tool: string }[] =>
+    assignNames(all, { ...NAMESPACED_STYLE, charsMax })
+
+  verifies('conn.061', () => {
+    const all = [identity('srv', 'echo'), identity('srv', 'create-issue'), identity('other_2', 'echo')]
+    expect(flat(all)).toEqual(['srv__echo', 'srv__create-issue', 'other_2__echo'])
+    expect(namespaced(all).map(({ namespace, tool }) => `${namespace} ${tool}`)).toEqual([
+      'mcp__srv echo',
+      'mcp__srv create-issue',
+      'mcp__other_2 echo',
+    ])
+    expect(all.map((one, index) => explainName(one, namespaced(all)[index] ?? NOBODY, NAMESPACED_STYLE))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  verifies('conn.063', () => {
+    for (const charsMax of [24, 64, 128]) {
+      const room = charsMax - 'mcp__srv__'.length
+      const [fits] = namespaced([identity('srv', 't'.repeat(room))], charsMax)
+      expect(fits).toEqual({ namespace: 'mcp__srv', tool: 't'.repeat(room) })
+      const [cut] = namespaced([identity('srv', 't'.repeat(room + 1))], charsMax)
+      expect(cut?.tool).toMatch(/^t+_[0-9a-f]{12}$/)
+      expect(`${cut?.namespace}__${cut?.tool}`).toHaveLength(charsMax)
+    }
+    const long = identity('srv', 't'.repeat(80))
+    expect(explainName(long, namespaced([long])[0] ?? NOBODY, NAMESPACED_STYLE)).toBe('cut')
+  })
+
+  verifies('conn.064', () => {
+    const head = 'é'.repeat(10)
+    const all = ['a', 'b'].map((end) => identity('srv', `${head}${'t'.repeat(120)}${end}`))
+    const names = namespaced(all, 128)
+    expect(new Set(names.map(flatName)).size).toBe(2)
+    for (const name of names) {
+      expect(name.namespace).toBe('mcp__srv')
+      expect(flatName(name)).toMatch(/^[A-Za-z0-9_-]{128}$/)
+    }
+  })
+
+  verifies('conn.065', () => {
+    const all = [identity('my.server', 'a.b/c-d'), identity('日本', '')]
+    expect(namespaced(all)).toEqual([
+      { namespace: 'mcp__my_server', tool: 'a_b_c-d' },
+      { namespace: 'mcp____', tool: '_' },
+    ])
+    expect(all.map(({ server, rawName }) => [server, rawName])).toEqual([
+      ['my.server', 'a.b/c-d'],
+      ['日本', ''],
+    ])
+    expect(explainName(identity('s', 'a.b'), { namespace: 'mcp__s', tool: 'a_b' }, NAMESPACED_STYLE)).toBe('cleaned')
+    expect(explainName(identity('s.t', 'a'), { namespace: 'mcp__s_t', tool: 'a' }, NAMESPACED_STYLE)).toBe('cleaned')
+  })
+
+  verifies('conn.066', () => {
+    const all = ['a b', 'a.b', 'a/b', 'a_b'].map((server) => identity(server, 'x'))
+    const names = namespaced(all)
+    expect(new Set(names.map(({ namespace }) => namespace)).size).toBe(4)
+    for (const [index, name] of names.entries()) {
+      expect(name.namespace).toMatch(/^mcp__a_b_[0-9a-f]{12}$/)
+      expect(explainName(all[index] ?? identity('', ''), name, NAMESPACED_STYLE)).toBe('namespace-collision')
+    }
+  })
+
+  verifies('conn.067', () => {
+    const all = [identity('s', 'a.b'), identity('s', 'a/b')]
+    const names = namespaced(all)
+    expect(new Set(names.map(({ tool }) => tool)).size).toBe(2)
+    for (const [index, name] of names.entries()) {
+      expect(name).toEqual({ namespace: 'mcp__s', tool: expect.stringMatching(/^a_b_[0-9a-f]{12}$/) })
+      expect(explainName(all[index] ?? identity('', ''), name, NAMESPACED_STYLE)).toBe('collision')
+    }
+  })
+
+  test('servers without the prefix are named by their keys, and others keep it', () => {
+    const style = { ...NAMESPACED_STYLE, unprefixed: new Set(['a.b', 'mcp__c']) }
+    const all = [identity('a.b', 'x'), identity('a-b', 'x'), identity('mcp__c', 'x'), identity('d', 'a.b')]
+    expect(assignNames(all, style).map(({ namespace }) => namespace)).toEqual(['a_b', 'mcp__a-b', 'mcp__c', 'mcp__d'])
+  })
+
+  test('what separates a connector from its tool is left out of flat names only, and never the whole name', () => {
+    const connected = (callableName: string): NameIdentity => ({
+      server: 'apps',
+      namespace: 'apps__mail',
+      connectorId: 'c',
+      callableName,
+      rawName: `mail${callableName}`,
+    })
+    const all = [connected('_list'), connected('__'), connected('-send')]
+    expect(flat(all)).toEqual(['apps__mail__list', 'apps__mail____', 'apps__mail__send'])
+    expect(namespaced(all).map(({ tool }) => tool)).toEqual(['_list', '__', '-send'])
+    expect(flatOf(['s', '_list'])).toEqual(['s___list'])
+    // Two that differ in nothing else do not become one.
+    const twins = flat([connected('_list'), connected('list')])
+    expect(new Set(twins).size).toBe(2)
+    for (const name of twins) expect(name).toMatch(/^apps__mail__list_[0-9a-f]{12}$/)
   })
 
   test('colliding sanitised servers all get a hash of their own, and nobody else does', () => {
