@@ -96,6 +96,7 @@ class TestSource implements AccountSource {
   account: Account | undefined = { id: 'ada@example', grant: 'g1' }
   currentToken = 'token-1'
   refreshes = 0
+  tokenReads = 0
   onRefresh: () => Promise<boolean> = async () => false
   readonly #listeners = new Set<(change: AccountChange) => void>()
 
@@ -106,6 +107,7 @@ class TestSource implements AccountSource {
     return this.account
   }
   token(account: Account): string | undefined {
+    this.tokenReads += 1
     return account === this.account ? this.currentToken : undefined
   }
   refresh(): Promise<boolean> {
@@ -175,7 +177,9 @@ test('a connection never speaks as somebody else than it began as', async () => 
   source.account = { id: 'mallory@example', grant: 'g9' }
   source.currentToken = 'CANARY'
   source.tell('replaced')
+  const reads = source.tokenReads
   await expect(credentials?.header()).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(source.tokenReads).toBe(reads) // not even asked for
   expect(await credentials?.challenge(401, undefined)).toBe(false)
   expect(source.refreshes).toBe(0)
   expect(await auth.authorizationFor(hosted())?.header()).toBe('Bearer CANARY')
