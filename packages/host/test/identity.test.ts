@@ -185,6 +185,13 @@ verifies('conn.033', () => {
       is: 'different',
     },
     {
+      it: 'the name of the secret, with the same value',
+      one: web(oauth({ clientSecretEnvVar: 'TOKEN' })),
+      other: web(oauth({ clientSecretEnvVar: 'TWIN' })),
+      first: { env: { TOKEN: 't', TWIN: 't' } },
+      is: 'different',
+    },
+    {
       it: 'the value of the secret',
       one: web(oauth({ clientSecretEnvVar: 'TOKEN' })),
       later: { env: { TOKEN: 'u' } },

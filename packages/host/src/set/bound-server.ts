@@ -1,8 +1,8 @@
+import type { Lease } from '../base/index.ts'
 import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import type { ServerSession } from '../protocol/index.ts'
-import type { Member } from './generation.ts'
 
 /** One server as it was when the binding was taken. */
 export interface BoundServer {
@@ -15,8 +15,14 @@ export interface BoundServer {
   readonly connection: ServerConnection
 }
 
+/** What is needed of a member of a generation. */
+export interface BindableMember extends Pick<BoundServer, 'catalog' | 'view'> {
+  readonly connection: Lease<ServerConnection>
+  readonly desired: { readonly definition: ServerDefinition }
+}
+
 /** A member as it is now; undefined while it is not ready. */
-export function boundServer({ connection, catalog, view, desired }: Member): BoundServer | undefined {
+export function boundServer({ connection, catalog, view, desired }: BindableMember): BoundServer | undefined {
   const { value } = connection
   const { session } = value
   return session === undefined

@@ -1,6 +1,6 @@
 // How a failed call ended. Pure.
 import { HostError } from '../base/index.ts'
-import type { CallOutcome } from './binding.ts'
+import type { CallOutcome } from './call-outcome.ts'
 
 /** What is known of the call. */
 export interface CallFacts {

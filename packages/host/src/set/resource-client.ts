@@ -4,8 +4,8 @@ import { resolveTraits } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from '../extensions/index.ts'
 import type { Platform, RequestOptions } from '../protocol/index.ts'
-import type { CallOptions } from './binding.ts'
 import type { BoundServer } from './bound-server.ts'
+import type { CallOptions } from './call-outcome.ts'
 import { boundWhenReady, type LiveServers, withoutWaiting } from './live-servers.ts'
 
 /** What the client needs of the set. */
