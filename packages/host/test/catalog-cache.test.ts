@@ -130,6 +130,11 @@ describe('an entry', () => {
     entry.restore(catalogOf('s', [tool('c')]))
     expect([entry.snapshot, entry.isDisabled, viewOf(entry).isCacheDisabled]).toEqual([undefined, true, true])
     expect(taken?.listing.tools).toHaveLength(1) // who holds it still does
+    // Also before anything was ever listed: the disk brings nothing back.
+    const early = entryAt()
+    early.disable()
+    early.restore(catalogOf('s', [tool('c')]))
+    expect(early.snapshot).toBeUndefined()
   })
 
   test('what an earlier process kept replaces nothing that was listed since', () => {
