@@ -5,7 +5,6 @@ import { HostError, type JsonObject, Scope, VERSION } from './base/index.ts'
 import {
   CATALOG_STORE_LIMITS,
   CatalogCache,
-  type CatalogCacheOptions,
   NAME_CHARS_LIMIT,
   NAME_CHARS_MIN,
   type NamePolicy,
@@ -53,6 +52,7 @@ import {
   type DirectCall,
   type EntitlementMinter,
   type Environment,
+  localEnvironment,
   type ServerLife,
   type SetSettings,
 } from './set/index.ts'
@@ -66,6 +66,8 @@ export interface HostOptions extends HostConfiguration {
   readonly stateDirectory?: string
   /** Where it is remembered which protocol era each server speaks, and what it listed last. Absent: in memory only. */
   readonly cacheDirectory?: string
+  /** What servers listed, shared with other hosts of this process. Default: a cache of its own in `cacheDirectory`. */
+  readonly catalogs?: CatalogCache
   /** Default: the real one. */
   readonly platform?: Platform
   /** `undici` costs less per call and more at the start: for long-lived hosts. Default `node`. */
@@ -264,19 +266,19 @@ class RunningHost implements Host {
     )
     const { platform } = protocol
     const { cacheDirectory } = options
-    this.#cache = new CatalogCache({ platform, ...catalogStore(cacheDirectory, platform) })
+    this.#cache = options.catalogs ?? createCatalogCache({ platform, ...present({ cacheDirectory }) })
     this.#settings = {
       protocol,
       client: this.#trust.introduction('').capabilities ?? {},
       cache: this.#cache,
-      isCatalogKept: cacheDirectory !== undefined,
+      isCatalogKept: cacheDirectory !== undefined || options.catalogs !== undefined,
       cwd: process.cwd(),
       authorization: (definition) => this.#trust.authorization(definition),
       credentials: options.credentials,
       account: (definition) => this.#trust.accountKey(definition),
       introduction: (server) => this.#trust.introduction(server),
       entitlements: options.entitlements,
-      environments: new Map(Object.entries(options.environments ?? { local: { platform: protocol.platform } })),
+      environments: new Map(Object.entries(options.environments ?? { local: localEnvironment(protocol.platform) })),
       start: options.start ?? 'all',
       graceMs: options.optionalStartupGraceMs ?? GRACE_MS,
       names: namePolicy(options),
@@ -466,11 +468,25 @@ function checkNumber(
   throw new HostError('OPTIONS_INVALID', `${name} is a whole number from ${from} to ${to}`)
 }
 
-/** Catalogs outlive the process where there is a place for them. */
-function catalogStore(cacheDirectory: string | undefined, platform: Platform): Pick<CatalogCacheOptions, 'store'> {
-  if (cacheDirectory === undefined) return {}
+/**
+ * A cache of catalogs that several hosts of one process can share (`HostOptions.catalogs`): what one of them has listed, the others know.
+ * @param options `cacheDirectory`: where catalogs outlive the process; absent: nowhere.
+ */
+export function createCatalogCache({
+  cacheDirectory,
+  platform = nodePlatform,
+}: {
+  readonly cacheDirectory?: string
+  readonly platform?: Platform
+} = {}): CatalogCache {
+  if (cacheDirectory === undefined) return new CatalogCache({ platform })
   const directory = `${cacheDirectory}/catalogs`
-  return { store: new FileStore({ platform, directory, limits: CATALOG_STORE_LIMITS, durability: 'cache' }) }
+  const limits = CATALOG_STORE_LIMITS
+  return new CatalogCache({ platform, store: new FileStore({ platform, directory, limits, durability: 'cache' }) })
+}
+
+function present({ cacheDirectory }: { readonly cacheDirectory: string | undefined }): { cacheDirectory?: string } {
+  return cacheDirectory === undefined ? {} : { cacheDirectory }
 }
 
 function namePolicy({

@@ -22,6 +22,7 @@ export {
 } from './base/index.ts'
 export type {
   Aggregate,
+  CatalogCache,
   CatalogPrompt,
   CatalogResource,
   CatalogResourceTemplate,
@@ -98,7 +99,7 @@ export type {
   StartupSummary,
 } from './events/index.ts'
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
-export { type ConfigureOptions, createHost, type Explanation, type Host, type HostOptions } from './host.ts'
+export { type ConfigureOptions, createCatalogCache, createHost, type Explanation, type Host, type HostOptions } from './host.ts'
 export type { HostConfiguration } from './host-registry.ts'
 export type { TrustOptions } from './host-trust.ts'
 export type {

@@ -61,7 +61,7 @@ async function openDedicated(
   options: DedicatedOptions,
   settings: SetSettings,
 ): Promise<DedicatedPort> {
-  const { name, transport, startupTimeoutMs } = definition
+  const { name, startupTimeoutMs } = definition
   if (state.kind === 'disabled' || state.kind === 'needs-input')
     throw new HostError(state.reason.code, state.reason.message, { details: { server: name } })
   const scope = new Scope()

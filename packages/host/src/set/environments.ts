@@ -12,6 +12,17 @@ export interface Environment {
 /** The environments of one host by the name that definitions use. */
 export type Environments = ReadonlyMap<string, Environment>
 
+const locals = new WeakMap<Platform, Environment>()
+
+/** This machine: the same place for every host of a process. */
+export function localEnvironment(platform: Platform): Environment {
+  const known = locals.get(platform)
+  if (known !== undefined) return known
+  const environment = { platform }
+  locals.set(platform, environment)
+  return environment
+}
+
 /** Where a server runs, or why it cannot. */
 export type ResolvedEnvironment =
   | { readonly kind: 'found'; readonly environment: Environment }
