@@ -177,7 +177,11 @@ verifies('gateway.017', async () => {
       client.request('resources/read', { uri: 'scripted://nobody', _meta: { 'convoke/server': 'newpipe' } }),
     ).rejects.toMatchObject({
       details: {
-        rpc: { code: -32602, message: 'Server "newpipe": Resource not found', data: { uri: 'scripted://nobody' } },
+        rpc: {
+          code: -32602,
+          message: 'resources/read failed for "newpipe" (scripted://nobody): Server "newpipe": Resource not found',
+          data: { uri: 'scripted://nobody' },
+        },
       },
     })
     expect(textOf(await client.callTool('oldpipe__echo', { text: 'again' }))).toBe('again')
