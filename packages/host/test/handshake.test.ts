@@ -8,7 +8,7 @@ import { clientCapabilities } from '../src/protocol/client-capabilities.ts'
 import { listAll } from '../src/protocol/listing.ts'
 import { isTransient } from '../src/protocol/retries.ts'
 import { type RawReply, startRawHttp } from './raw-http.ts'
-import { hostOf, http, scripted, stateOf, statusOf, stdio } from './support.ts'
+import { hostOf, http, scripted, seenBy, stateOf, statusOf, stdio } from './support.ts'
 
 verifies('conn.010', async () => {
   const odd = await startRawHttp({
@@ -72,6 +72,13 @@ verifies('conn.012', async () => {
     expect(capabilities).toEqual(declared)
     expect(await capabilitiesSeen(capabilities)).toEqual(declared)
   }
+  const { host } = await hostOf([scripted('s')], { clientExtensions: { 'io.modelcontextprotocol/ui': ui } })
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  expect((await seenBy(binding, 's')).lastInitialize?.capabilities).toMatchObject({
+    extensions: { 'io.modelcontextprotocol/ui': ui },
+  })
 })
 
 verifies('conn.013', async () => {

@@ -115,7 +115,10 @@ export class ServerConnection implements AsyncDisposable {
 
   /** Ends a start that is under way; a ready or dormant connection is left as it is. */
   cancelStart(): void {
-    const reason = { code: 'CANCELLED', message: 'The start was cancelled' } as const
+    const reason = {
+      code: 'CANCELLED',
+      message: 'The start was cancelled; it begins again when the server is next needed',
+    } as const
     this.#dispatch({ kind: 'cancel', atMs: this.#nowMs, reason })
   }
 
