@@ -32,13 +32,16 @@ export class HostTrust {
   readonly #authorization: HostTrustInit['authorization']
   readonly #extensions: JsonObject | undefined
   #trust: TrustOptions
+  /** Of the last publication. */
+  #published: ReadonlySet<string>
   #servers: ReadonlySet<string>
 
   constructor(init: HostTrustInit, { platform, emit }: { platform: Platform; emit: (event: HostEvent) => void }) {
     const { definitions, handlers, questionLimits, account, authorization, trust, trustOf, surfaceForms, reviewer } =
       init
     this.#trust = present({ trust, trustOf, surfaceForms, reviewer })
-    this.#servers = inUse(definitions)
+    this.#published = inUse(definitions)
+    this.#servers = this.#published
     this.#authorization = authorization
     this.#extensions = init.clientExtensions
     this.#account = new AccountAuth(account)
@@ -87,16 +90,15 @@ export class HostTrust {
 
   /** While definitions are replaced, servers of both may ask; then only those that are in use. Nothing changes when it fails. */
   async during<Outcome>(definitions: readonly ServerDefinition[], publish: () => Promise<Outcome>): Promise<Outcome> {
-    const before = this.#servers
     const after = inUse(definitions)
-    this.#use(new Set([...before, ...after]))
+    this.#use(new Set([...this.#servers, ...after]))
     try {
       const outcome = await publish()
-      this.#use(after)
+      this.#published = after
       return outcome
-    } catch (error) {
-      this.#use(before)
-      throw error
+    } finally {
+      // Another replacement may have been published meanwhile: what holds is what was published last.
+      this.#use(this.#published)
     }
   }
 

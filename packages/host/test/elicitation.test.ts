@@ -1,5 +1,5 @@
 // What becomes of a question: the rules, and the questions of one host without any server.
-import { nodePlatform, type ServerRequestContext } from '@convoke/host'
+import { nodePlatform, type ServerDefinition, type ServerRequestContext } from '@convoke/host'
 import { verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
 import { matchAnswer, readAnswer, readReview } from '../src/elicitation/answer.ts'
@@ -15,6 +15,8 @@ import {
 } from '../src/elicitation/index.ts'
 import { QUESTION_BYTES_MAX, readQuestion } from '../src/elicitation/read-question.ts'
 import type { HostEvent, PendingQuestion, QuestionOutcome } from '../src/events/index.ts'
+import { HostTrust } from '../src/host-trust.ts'
+import { scripted } from './support.ts'
 
 const ASK: TrustPolicy = DEFAULT_TRUST
 const NEVER: TrustPolicy = { approvals: 'never', fullAccess: false }
@@ -607,6 +609,33 @@ test('a policy that does not decline leaves alone what is open', async () => {
   expect(await answer).toEqual({ action: 'cancel' })
 })
 
+test('while definitions are replaced servers of both may ask, and afterwards those that were published last', async () => {
+  const [one, two, three] = ['one', 'two', 'three'].map((name) => scripted(name)) as [
+    ServerDefinition,
+    ServerDefinition,
+    ServerDefinition,
+  ]
+  const trust = new HostTrust({ definitions: [one], trust: FULL }, { platform: nodePlatform, emit: () => {} })
+  const mayAsk = async (): Promise<string[]> => {
+    const answers = ['one', 'two', 'three'].map(async (name) => {
+      const answer = await trust.elicitation.handlersFor(name)['elicitation/create']?.(form({}), signalOf())
+      return answer?.['action'] === 'accept' ? [name] : []
+    })
+    return (await Promise.all(answers)).flat()
+  }
+  let fail: ((error: Error) => void) | undefined
+  const failing = trust.during([two], () => new Promise((_, reject) => (fail = reject)))
+  expect(await mayAsk()).toEqual(['one', 'two'])
+  await trust.during([three, { ...two, enabled: false }], async () => {
+    expect(await mayAsk()).toEqual(['one', 'two', 'three'])
+  })
+  expect(await mayAsk()).toEqual(['three'])
+  fail?.(new Error('not published'))
+  await expect(failing).rejects.toThrow('not published')
+  expect(await mayAsk()).toEqual(['three'])
+  trust.close()
+})
+
 test('handlers of a call stand before those of the host, under the same policy', async () => {
   const { ask, elicitation } = desk(
     {},
@@ -707,6 +736,7 @@ describe('readQuestion', () => {
     'ws://localhost/',
     'http://192.168.0.5/',
     'http://localhost.evil.example/',
+    'http://evil.localhost/',
     'http://a.example/?localhost',
     'https://:pw@a.example/',
     'https://user@a.example/',
