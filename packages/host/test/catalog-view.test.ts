@@ -566,6 +566,21 @@ describe('readers and a writer', () => {
     expect(live.events.filter(({ kind }) => kind === 'tool-catalog.changed')).toHaveLength(1)
   })
 
+  test('the first listing of a renewed session waits for no call: they wait for it', async () => {
+    const replies = [['a'], ['b']]
+    await using server = await startRawHttp({
+      'tools/list': () => ({ result: { tools: (replies.shift() ?? []).map((name) => tool(name)) } }),
+    })
+    await using live = wired(http('s', server.url))
+    const session = await live.ready()
+    const leave = await live.catalog.read()
+    const beganAtMs = performance.now()
+    await live.catalog.load(session, {})
+    expect(performance.now() - beganAtMs).toBeLessThan(HELD_BACK_MS_MAX / 2)
+    expect([live.catalog.revision, live.view.live?.tools.map(({ rawName }) => rawName)]).toEqual([1, ['b']])
+    leave()
+  })
+
   test('a connection that takes the place of another changes nothing when it lists the same', async () => {
     await using server = await startScriptedHttp({ tools: 3 })
     const definition = http('s', server.url)

@@ -150,6 +150,31 @@ test('an older listing of one connection gives way to a newer one of its peer', 
   ])
 })
 
+test('a listing of a peer that is gone binds nobody: who lists later runs its own', async () => {
+  const { server, next, listings } = await listingServer()
+  await using _ = server
+  const cache = new CatalogCache({ platform: nodePlatform })
+  const definition = hosted(server.url)
+  const one = wired(definition, kept(cache, definition))
+  await using late = wired(definition, kept(cache, definition))
+  next([tool('first', connector('c'))])
+  await one.ready()
+  let release: (tools: JsonObject[]) => void = () => {}
+  next(
+    new Promise((resolve) => {
+      release = resolve
+    }),
+  )
+  const starting = late.ready()
+  await expect.poll(listings).toBe(2)
+  next([tool('newer', connector('c'))])
+  await one.catalog.refresh()
+  await one[Symbol.asyncDispose]()
+  release([tool('own', connector('c'))])
+  await starting
+  expect([names(late.view, 'live'), names(late.view, 'discovered')]).toEqual([['own'], ['newer']])
+})
+
 verifies('conn.082', async () => {
   await using server = await startScriptedHttp({
     tools: [
