@@ -157,8 +157,15 @@ export interface Host extends AsyncDisposable {
    * @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED`
    */
   configure(definitions: readonly ServerDefinition[], options?: ConfigureOptions): Promise<readonly PlannedServer[]>
-  /** What `configure` would do, without doing it. Starts nothing. @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED` */
-  plan(definitions: readonly ServerDefinition[], options?: ConfigureOptions): Promise<readonly PlannedServer[]>
+  /**
+   * What `configure` would do, without doing it. Starts nothing. With `running` it tells what the change would do to a host whose servers are
+   * those, each as well as it may be.
+   * @throws {HostError} `OPTIONS_INVALID`, `HOST_CLOSED`, `CANCELLED`
+   */
+  plan(
+    definitions: readonly ServerDefinition[],
+    options?: ConfigureOptions & { readonly running?: readonly ServerDefinition[] },
+  ): Promise<readonly PlannedServer[]>
   /** Names that several sources of one tier wanted. */
   readonly conflicts: readonly RegistrationConflict[]
   /** Why a server, or a tool by its flat name, `SERVER/TOOL` or raw name, is as it is. Starts nothing. */
@@ -348,9 +355,10 @@ class RunningHost implements Host {
 
   async plan(
     definitions: readonly ServerDefinition[],
-    { signal, ...others }: ConfigureOptions = {},
+    { signal, running, ...others }: ConfigureOptions & { readonly running?: readonly ServerDefinition[] } = {},
   ): Promise<readonly PlannedServer[]> {
-    return this.#set.preview({ definitions: this.#registry.resolve({ ...others, definitions }).definitions, signal })
+    const next = { definitions: this.#registry.resolve({ ...others, definitions }).definitions, signal }
+    return running === undefined ? this.#set.preview(next) : this.#set.previewFrom(running, next)
   }
 
   get conflicts(): readonly RegistrationConflict[] {

@@ -363,6 +363,14 @@ describe('publication', () => {
       ['new', 'ready'],
       ['off', 'disabled'],
     ])
+    // Asked of a host that has none of them: what the change would do to one that has.
+    await using other = await createHost({ definitions: [] })
+    const change = await other.plan([kept, scripted('new')], { running: [kept, gone] })
+    expect(change.map(({ server, action, because }) => [server, action, because])).toEqual([
+      ['kept', 'reuse', 'unchanged'],
+      ['new', 'start', 'no-previous'],
+      ['gone', 'retire', 'removed'],
+    ])
     await expect(host.configure([kept, kept])).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
   })
 })

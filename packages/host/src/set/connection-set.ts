@@ -13,10 +13,10 @@ import { type ServerLife, serverLife, type ToldFailure } from './explain.ts'
 import { Generation, type Member } from './generation.ts'
 import { LiveBinding } from './live-binding.ts'
 import type { LiveServer, LiveServers } from './live-servers.ts'
-import { observeDefinitions } from './observation.ts'
+import { type Observed, observeDefinitions } from './observation.ts'
 import { observeConnection } from './observe.ts'
 import { type PlanPolicy, planConnection } from './plan.ts'
-import { plannedServers } from './plan-report.ts'
+import { plannedChange, plannedServers } from './plan-report.ts'
 import type { CallServices } from './prepared-call.ts'
 import { requireReady } from './required.ts'
 import { LiveResourceClient } from './resource-client.ts'
@@ -108,6 +108,16 @@ export class ConnectionSet implements LiveServers {
   /** What publishing would do, without doing it. @throws {HostError} `CANCELLED`, `HOST_CLOSED` */
   async preview(request: PublishRequest): Promise<readonly PlannedServer[]> {
     return plannedServers(await this.#plan(request), this.#members)
+  }
+
+  /** What publishing would do if the servers of `running` were published, and ready as far as they may be. */
+  async previewFrom(
+    running: readonly ServerDefinition[],
+    { definitions = [], signal }: PublishRequest,
+  ): Promise<readonly PlannedServer[]> {
+    const observe = (all: readonly ServerDefinition[]): Promise<Observed[]> =>
+      observeDefinitions({ definitions: all, previous: undefined, signal }, this.#settings)
+    return plannedChange(await observe(running), await observe(definitions))
   }
 
   async #plan(request: PublishRequest): Promise<PlannedConnection[]> {
