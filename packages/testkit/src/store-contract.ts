@@ -109,6 +109,14 @@ export function storeContract(name: string, stores: ContractStores): void {
       expect(await store.get('a')).toMatchObject({ value: `${swaps.indexOf(true)}` })
     })
 
+    test('keeps its limits also when everything is set at once', async () => {
+      const store = await stores.refusing()
+      const keys = Array.from({ length: 12 }, (_, n) => `key-${n}`)
+      const ends = await Promise.allSettled(keys.map((key) => store.set(key, 'x')))
+      expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
+      expect(await store.keys()).toHaveLength(4)
+    })
+
     test('ends with one of the values that were set at once', async () => {
       const store = await stores.refusing()
       await Promise.all(Array.from({ length: 20 }, (_, n) => store.set('a', `value ${n}`)))
