@@ -435,3 +435,24 @@ describe('environments', () => {
     expect(statusOf(host, 'lost').reason).toMatchObject({ code: 'ENVIRONMENT_UNAVAILABLE' })
   })
 })
+
+test('a connection that only an old view holds tells nothing under its name any more', async () => {
+  const tools = [
+    { name: 'grow', does: { kind: 'list-changed', what: 'tools', count: 1, everyMs: 0, adds: 'new' } },
+    { name: 'die', does: { kind: 'exit', code: 3, onCall: 1 } },
+    { name: 'seen', does: { kind: 'seen' } },
+  ] as const
+  const definition = scripted('s', { tools })
+  const { host, events } = await hostOf([definition])
+  await using _ = host
+  await host.whenSettled()
+  await using old = await host.bind()
+  await host.configure([defineServer({ ...definition, enabled: false })])
+  await expect.poll(() => events.at(-1)).toMatchObject({ kind: 'set.startup-completed', generation: 2 })
+  const from = events.length
+  await callTool(old, 's/grow')
+  await expect.poll(async () => (await seenBy(old, 's')).requests.filter((one) => one === 'tools/list').length).toBe(2)
+  await callTool(old, 's/die')
+  expect(events.slice(from)).toEqual([])
+  expect(statusOf(host, 's').state).toBe('disabled')
+})

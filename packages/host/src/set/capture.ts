@@ -1,6 +1,6 @@
 // Takes the view that a binding shows: waits for whom it must, and puts together what is there then.
 import { untilAborted } from '../base/index.ts'
-import { type NamePolicy, type ToolSnapshot, type ToolView, toolView } from '../catalog/index.ts'
+import { type NamePolicy, type ServerCatalog, type ToolSnapshot, type ToolView, toolView } from '../catalog/index.ts'
 import { type BoundServer, boundServer } from './bound-server.ts'
 import { CapturedView, type CaptureKey, sameCapture } from './captured-view.ts'
 import { type CaptureFacts, type CaptureWait, decideSource, decideWait } from './decide.ts'
@@ -27,6 +27,8 @@ export interface CaptureTools {
   readonly settings: SetSettings
   readonly services: CallServices
   readonly live: LiveServers
+  /** Is the connection of this catalog no longer the one that is published under its name? */
+  isSilenced(catalog: ServerCatalog): boolean
   /** Named once for equal snapshots, whatever generation they belong to. */
   readonly views: ViewMemory
 }
@@ -149,11 +151,8 @@ async function firstOf({ connection, view }: Member, ms: number, { protocol }: S
   }
 }
 
-function viewOf(
-  generation: Generation,
-  known: ReadonlyMap<Member, ToolSnapshot>,
-  { settings, services, live, views }: CaptureTools,
-): CapturedView {
+function viewOf(generation: Generation, known: ReadonlyMap<Member, ToolSnapshot>, tools: CaptureTools): CapturedView {
+  const { settings, services, live, views } = tools
   const members = [...generation.members.values()]
   const shown = members.map((member) => shownBy(member, known.get(member)))
   const key = keyOf(members, shown)
@@ -172,7 +171,7 @@ function viewOf(
     nameCharsMax: settings.names.nameCharsMax,
   })
   generation.captured = captured
-  for (const member of members) rememberMissed(member, generation, settings)
+  for (const member of members) rememberMissed(member, generation, tools)
   return captured
 }
 
@@ -213,13 +212,17 @@ function keyOf(members: readonly Member[], shown: readonly Shown[]): CaptureKey 
 }
 
 /** Told once when it comes: it is in the next binding. */
-function rememberMissed({ connection, desired }: Member, generation: Generation, { emit }: SetSettings): void {
+function rememberMissed({ connection, catalog, desired }: Member, generation: Generation, tools: CaptureTools): void {
   const { value } = connection
   if (!value.isStarting || generation.missed.has(value)) return
   generation.missed.add(value)
   void nextSettled(value).then(() => {
     generation.missed.delete(value)
-    if (value.state.kind === 'ready')
-      emit({ kind: 'server.joined-late', server: desired.definition.name, generation: generation.number })
+    if (value.state.kind === 'ready' && !tools.isSilenced(catalog))
+      tools.settings.emit({
+        kind: 'server.joined-late',
+        server: desired.definition.name,
+        generation: generation.number,
+      })
   })
 }

@@ -23,7 +23,7 @@ export type Connections = Map<ServerConnection, Shared<ServerConnection>>
 export function carryOut(
   planned: readonly PlannedConnection[],
   settings: SetSettings,
-  { connections, emit }: { readonly connections: Connections; readonly emit: (event: HostEvent) => void },
+  { connections, emit }: Omit<Making, 'settings'>,
 ): Map<string, Member> {
   const making: Making = { settings, connections, emit }
   return new Map(planned.map((one) => [one.observed.desired.definition.name, memberOf(one, making)]))
@@ -32,7 +32,8 @@ export function carryOut(
 interface Making {
   readonly settings: SetSettings
   readonly connections: Connections
-  readonly emit: (event: HostEvent) => void
+  /** Passes on what a connection tells, as long as it is the one that is published under its name. */
+  readonly emit: (catalog: ServerCatalog, event: HostEvent) => void
 }
 
 function memberOf(planned: PlannedConnection, making: Making): Member {
@@ -60,7 +61,7 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
   const { settings, connections, emit } = making
   const { protocol, authorization, watch } = settings
   // A catalog of its own: calls that were prepared on the old connection keep theirs. If it lists the same tools, nothing has changed.
-  const catalog = new ServerCatalog({
+  const catalog: ServerCatalog = new ServerCatalog({
     server: definition.name,
     listTimeoutMs: definition.startupTimeoutMs,
     listItemsMax: desired.catalogItemLimit,
@@ -68,7 +69,7 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
     cache: observed.cache,
     liveKey: observed.liveKey,
     platform: protocol.platform,
-    emit: settings.emit,
+    emit: (event) => emit(catalog, event),
     watch,
     previous: previous?.catalog,
   })
@@ -78,7 +79,7 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
     settings: platform === protocol.platform ? protocol : { ...protocol, platform },
     authorization: authorization?.(definition),
     sink: catalog,
-    emit,
+    emit: (event) => emit(catalog, event),
     introduction: settings.introduction?.(definition.name),
     signIn: () => (observed.credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
     initial: initialState(desired, {

@@ -1,6 +1,6 @@
 // MANY servers: which connections there are, which generation of them is published, and who still holds an older one.
 import { HostError, Lane, type Lease, Shared, untilAborted } from '../base/index.ts'
-import { OutputSchemas, type ToolLife, toolLife, toolView } from '../catalog/index.ts'
+import { OutputSchemas, type ServerCatalog, type ToolLife, toolLife, toolView } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import { type HostEvent, type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
@@ -44,6 +44,8 @@ export class ConnectionSet implements LiveServers {
   readonly #services: CallServices
   readonly #capturing: CaptureTools
   readonly #reports = new Set<Promise<void>>()
+  /** Catalogs of connections that older bindings may still hold: what happens there is nothing that the published servers do. */
+  readonly #silenced = new WeakSet<ServerCatalog>()
   /** The last failure of each published server. */
   readonly #failures = new Map<string, ToldFailure>()
   #resources: ResourceClient | undefined
@@ -58,7 +60,13 @@ export class ConnectionSet implements LiveServers {
     this.#settings = settings
     const { entitlements, protocol } = settings
     this.#services = { outputs: new OutputSchemas(), platform: protocol.platform, entitlements }
-    this.#capturing = { settings, services: this.#services, live: this, views: new ViewMemory() }
+    this.#capturing = {
+      settings,
+      services: this.#services,
+      live: this,
+      views: new ViewMemory(),
+      isSilenced: (catalog) => this.#silenced.has(catalog),
+    }
   }
 
   /** One per definition, in their order. Looking starts nothing. */
@@ -141,13 +149,15 @@ export class ConnectionSet implements LiveServers {
     this.#generations += 1
     const members = carryOut(planned, this.#settings, {
       connections: this.#connections,
-      emit: (event) => {
+      emit: (catalog, event) => {
+        if (this.#silenced.has(catalog)) return
         this.#noteFailure(event)
         gate.emit(event)
       },
     })
     const next = new Generation(this.#generations, members)
     const retired = this.#published
+    this.#silenceOthers(members)
     this.#generation = new Shared(next)
     this.#published = this.#generation.acquire()
     for (const { catalog, view } of members.values()) catalog.countWith(() => view.live?.tools.length)
@@ -155,7 +165,6 @@ export class ConnectionSet implements LiveServers {
     gate.publish()
     const retiring = retired === undefined ? undefined : Promise.resolve(retired[Symbol.asyncDispose]()).catch(() => {})
     this.#forgetClosed()
-    for (const server of this.#failures.keys()) if (!members.has(server)) this.#failures.delete(server)
     for (const [server, { plan, connection }] of members) {
       // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
       const released = retired?.value.whenReleased(server)
@@ -164,6 +173,13 @@ export class ConnectionSet implements LiveServers {
     }
     this.#keep(reportStartup(next, emit))
     if (retiring !== undefined) this.#keep(retiring.then(() => this.#forgetClosed()))
+  }
+
+  /** What is no longer published says nothing under a name that others have now. */
+  #silenceOthers(members: ReadonlyMap<string, Member>): void {
+    const kept = new Set([...members.values()].map(({ catalog }) => catalog))
+    for (const { catalog } of this.#members) if (!kept.has(catalog)) this.#silenced.add(catalog)
+    for (const server of this.#failures.keys()) if (!members.has(server)) this.#failures.delete(server)
   }
 
   #noteFailure(event: HostEvent): void {
