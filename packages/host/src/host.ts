@@ -3,8 +3,10 @@
 import type { AccountSource } from './auth/index.ts'
 import { HostError, type JsonObject, Scope, VERSION } from './base/index.ts'
 import {
+  type Aggregate,
   CATALOG_STORE_LIMITS,
   CatalogCache,
+  type CatalogTool,
   NAME_CHARS_LIMIT,
   NAME_CHARS_MIN,
   type NamePolicy,
@@ -166,6 +168,12 @@ export interface Host extends AsyncDisposable {
     definitions: readonly ServerDefinition[],
     options?: ConfigureOptions & { readonly running?: readonly ServerDefinition[] },
   ): Promise<readonly PlannedServer[]>
+  /**
+   * The tools of all servers for whoever looks around; models work with bindings. What is known of a server that is starting or asleep is shown at
+   * once, the others are waited for. A server that cannot be listed is named in `failures` and hides nobody.
+   * @throws {HostError} `HOST_CLOSED`, `CANCELLED`
+   */
+  listTools(options?: { readonly signal?: AbortSignal }): Promise<Aggregate<CatalogTool>>
   /** Names that several sources of one tier wanted. */
   readonly conflicts: readonly RegistrationConflict[]
   /** Why a server, or a tool by its flat name, `SERVER/TOOL` or raw name, is as it is. Starts nothing. */
@@ -359,6 +367,10 @@ class RunningHost implements Host {
   ): Promise<readonly PlannedServer[]> {
     const next = { definitions: this.#registry.resolve({ ...others, definitions }).definitions, signal }
     return running === undefined ? this.#set.preview(next) : this.#set.previewFrom(running, next)
+  }
+
+  async listTools(options: { readonly signal?: AbortSignal } = {}): Promise<Aggregate<CatalogTool>> {
+    return this.#set.discoverTools(options)
   }
 
   get conflicts(): readonly RegistrationConflict[] {

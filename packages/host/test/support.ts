@@ -147,8 +147,12 @@ export async function inFolder(use: (folder: string) => Promise<void>): Promise<
 }
 
 /** Runs the servers once, so that what they list is known to the next host with this folder. */
-export async function remember(cacheDirectory: string, definitions: readonly ServerDefinition[]): Promise<void> {
-  await using host = await createHost({ definitions, cacheDirectory })
+export async function remember(
+  cacheDirectory: string,
+  definitions: readonly ServerDefinition[],
+  options: Omit<HostOptions, 'definitions' | 'cacheDirectory'> = {},
+): Promise<void> {
+  await using host = await createHost({ ...options, definitions, cacheDirectory })
   await host.whenSettled()
 }
 

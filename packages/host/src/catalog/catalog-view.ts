@@ -89,8 +89,9 @@ export class CatalogView {
 
   /** For looking around, never for calling: what the account lists by now for a hosted server, else the own tools, else the cached ones. */
   get discovered(): ToolSnapshot | undefined {
-    const isShared = this.cache?.scope.sharing === 'account'
-    return isShared ? (this.cached ?? this.live) : (this.live ?? this.cached)
+    const { cache, catalog } = this
+    const isOther = cache?.scope.sharing === 'account' && cache.snapshot?.listing !== catalog.listing
+    return isOther ? (this.cached ?? this.live) : (this.live ?? this.cached)
   }
 
   /** Is there a cached tool that passes the filter and may be shown to a model? */

@@ -1,6 +1,14 @@
 // MANY servers: which connections there are, which generation of them is published, and who still holds an older one.
 import { HostError, Lane, type Lease, Shared, untilAborted } from '../base/index.ts'
-import { OutputSchemas, type ServerCatalog, type ToolLife, toolLife, toolView } from '../catalog/index.ts'
+import {
+  type Aggregate,
+  type CatalogTool,
+  OutputSchemas,
+  type ServerCatalog,
+  type ToolLife,
+  toolLife,
+  toolView,
+} from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import { type HostEvent, type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
@@ -9,6 +17,7 @@ import type { Binding, CallOutcome } from './binding.ts'
 import { type CaptureRequest, type CaptureTools, capture, ViewMemory } from './capture.ts'
 import { type Connections, carryOut, type PlannedConnection } from './carry-out.ts'
 import { callTool, type DirectCall } from './direct-call.ts'
+import { type DiscoveryOptions, discoverTools } from './discovery.ts'
 import { type ServerLife, serverLife, type ToldFailure } from './explain.ts'
 import { Generation, type Member } from './generation.ts'
 import { LiveBinding } from './live-binding.ts'
@@ -260,6 +269,12 @@ export class ConnectionSet implements LiveServers {
   /** Calls a tool of the published generation by name. Never rejects. */
   callTool(call: DirectCall): Promise<CallOutcome> {
     return callTool(call, { ...this.#services, live: this })
+  }
+
+  /** Every server's tools for whoever looks around. @throws {HostError} `CANCELLED`, `HOST_CLOSED` */
+  discoverTools(options: DiscoveryOptions): Promise<Aggregate<CatalogTool>> {
+    this.#assertOpen()
+    return discoverTools(this.#members, this.#settings.names, options)
   }
 
   /** Resources of the servers of now. */
