@@ -456,3 +456,21 @@ test('a connection that only an old view holds tells nothing under its name any 
   expect(events.slice(from)).toEqual([])
   expect(statusOf(host, 's').state).toBe('disabled')
 })
+
+test('the revision of a binding changes exactly when its tools do', async () => {
+  const definition = scripted('s')
+  const { host } = await hostOf([definition, scripted('empty', { tools: [] })])
+  await using _ = host
+  const revision = async (): Promise<string> => {
+    await host.whenSettled()
+    await using binding = await host.bind()
+    return binding.revision
+  }
+  const first = await revision()
+  await host.configure([definition])
+  expect(await revision()).toBe(first)
+  await host.configure([defineServer({ ...definition, toolTimeoutMs: 1_234 })])
+  expect(await revision()).toBe(first)
+  await host.configure([defineServer({ ...definition, parallelToolCalls: true })])
+  expect(await revision()).not.toBe(first)
+})

@@ -101,9 +101,11 @@ class View implements ToolView {
   }
 
   get revision(): string {
+    // What shows no tool changes none; what a definition says about its tools is part of them.
+    const shown = this.#snapshots.filter(({ tools }) => tools.length > 0)
     this.#revision ??= digestHex(
       JSON.stringify([
-        this.#snapshots.map(({ server, revision }) => [server, revision]),
+        shown.map(({ revision, facts: { instructions: _, omitToolsFrom: __, ...facts } }) => [revision, facts]),
         this.tools.map(({ name }) => name),
       ]),
       16,
