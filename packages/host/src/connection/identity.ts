@@ -53,6 +53,7 @@ export type IdentityMatch = 'same' | 'same-config' | 'different'
 
 /** Compares everything but what only the set decides (limits of a start, filters, approvals). */
 export function matchIdentity(current: ConnectionIdentity, desired: ConnectionIdentity): IdentityMatch {
+  if (current === desired) return 'same'
   if (current.environment !== desired.environment || current.account !== desired.account) return 'different'
   if (current.configKey !== desired.configKey) return 'different'
   return current.credentials === desired.credentials ? 'same' : 'same-config'

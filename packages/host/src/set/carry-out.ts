@@ -37,13 +37,12 @@ interface Making {
 }
 
 function memberOf(planned: PlannedConnection, making: Making): Member {
-  const { observed, plan, previous } = planned
-  const { desired } = observed
+  const { observed, previous } = planned
   const kept = keeps(planned) ? previous : undefined
   const shared = kept === undefined ? undefined : making.connections.get(kept.connection.value)
   if (kept === undefined || shared === undefined || shared.isClosed) return newMember(planned, making)
   const { catalog } = kept
-  return { connection: shared.acquire(), catalog, view: viewOf(observed, catalog, kept), desired, plan }
+  return { ...memberFacts(planned), connection: shared.acquire(), catalog, view: viewOf(observed, catalog, kept) }
 }
 
 /** A held entry that is held for the same reason goes on as it is: it says since when. */
@@ -55,7 +54,13 @@ function keeps({ observed, plan, previous }: PlannedConnection): boolean {
   return before?.enabled === enabled && before.problem?.message === problem?.message
 }
 
-function newMember({ observed, plan, previous }: PlannedConnection, making: Making): Member {
+function memberFacts({ observed, plan }: PlannedConnection): Pick<Member, 'desired' | 'plan' | 'facts' | 'liveKey'> {
+  const { desired, facts, liveKey } = observed
+  return { desired, plan, facts, liveKey }
+}
+
+function newMember(planned: PlannedConnection, making: Making): Member {
+  const { observed, previous } = planned
   const { desired, environment } = observed
   const { definition } = desired
   const { settings, connections, emit } = making
@@ -91,7 +96,7 @@ function newMember({ observed, plan, previous }: PlannedConnection, making: Maki
   })
   const shared = new Shared(connection)
   connections.set(connection, shared)
-  return { connection: shared.acquire(), catalog, view: viewOf(observed, catalog, previous), desired, plan }
+  return { ...memberFacts(planned), connection: shared.acquire(), catalog, view: viewOf(observed, catalog, previous) }
 }
 
 /** A view that means the same is kept, with what it has made of the listing. */

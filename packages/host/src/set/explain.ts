@@ -1,4 +1,5 @@
 // Why one server is as it is. Pure: everything comes from the published generation.
+import type { JsonObject } from '../base/index.ts'
 import type { CatalogView } from '../catalog/index.ts'
 import type { DefinitionSource } from '../config/index.ts'
 import type { CatalogNote, PlannedServer, ServerStatus } from '../events/index.ts'
@@ -23,7 +24,13 @@ export interface ServerLife {
   /** The last failure that was told, also if the server is well again. */
   readonly lastFailure?: ToldFailure
   readonly cache:
-    | { readonly kind: 'kept'; readonly listedAtMs: number; readonly staleBecause?: string }
+    | {
+        readonly kind: 'kept'
+        readonly listedAtMs: number
+        readonly staleBecause?: string
+        /** What the server declared when it was listed. */
+        readonly capabilities: JsonObject
+      }
     | { readonly kind: 'empty' }
     | { readonly kind: 'none'; readonly because: string }
   readonly tools: {
@@ -72,7 +79,14 @@ function cacheOf(view: CatalogView): ServerLife['cache'] {
   if (view.isCacheDisabled) return { kind: 'none', because: 'the server asks that its catalog is not kept' }
   if (view.cache === undefined)
     return { kind: 'none', because: view.uncachedBecause ?? 'nothing says where to keep it' }
-  const { cachedAtMs, staleBecause } = view
-  if (cachedAtMs === undefined) return { kind: 'empty' }
-  return { kind: 'kept', listedAtMs: cachedAtMs, ...(staleBecause === undefined ? {} : { staleBecause }) }
+  const { staleBecause } = view
+  const kept = view.cache.snapshot
+  if (kept === undefined) return { kind: 'empty' }
+  const { capabilities } = kept.identity
+  return {
+    kind: 'kept',
+    listedAtMs: kept.listedAtMs,
+    ...(staleBecause === undefined ? {} : { staleBecause }),
+    capabilities,
+  }
 }

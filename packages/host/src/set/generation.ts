@@ -3,6 +3,7 @@ import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import type { CapturedView } from './captured-view.ts'
 import type { DesiredConnection } from './desired.ts'
+import type { DefinitionFacts } from './observation.ts'
 import type { ConnectionPlan } from './plan.ts'
 
 /** One server in one generation. */
@@ -16,6 +17,9 @@ export interface Member {
   readonly desired: DesiredConnection
   /** What was decided about it, and why. */
   readonly plan: ConnectionPlan
+  /** What `desired` was made from besides the definition. */
+  readonly facts: DefinitionFacts
+  readonly liveKey: string | undefined
 }
 
 /** One published version of the set. It holds a lease on each of its connections, and gives them back when it is disposed. */

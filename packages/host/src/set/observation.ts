@@ -1,5 +1,6 @@
 // The awaits before a plan: everything that has to be found out about definitions, side by side and within limits. Starts nothing.
-import { untilAborted } from '../base/index.ts'
+import type { AuthScopeKey } from '../auth/index.ts'
+import { sameJson, untilAborted } from '../base/index.ts'
 import {
   type CacheDecision,
   type CatalogCacheEntry,
@@ -34,6 +35,17 @@ export interface Observed {
   readonly uncachedBecause: string | undefined
   /** What the definition shows of a kept catalog, before there is a connection. */
   readonly view: CatalogView
+  /** What all of this was made from: while it stays the same, nothing has to be found out again. */
+  readonly facts: DefinitionFacts
+}
+
+/** Everything outside of a definition that decides what is found out about it. */
+export interface DefinitionFacts {
+  readonly place: object | string
+  readonly account: AuthScopeKey | undefined
+  readonly credentials: CredentialReading
+  /** Values of the variables that the definition refers to, in their order. */
+  readonly values: readonly (string | undefined)[]
 }
 
 const NO_CREDENTIALS: CredentialReading = { snapshot: { kind: 'none' }, isContended: false }
@@ -47,46 +59,120 @@ export interface ObservationRequest {
 }
 
 /**
- * One per definition, in their order.
+ * One per definition, in their order. What nothing has changed about since the previous generation is not looked into again.
  * @throws {HostError} `CANCELLED` on abort.
  */
 export async function observeDefinitions(
   { definitions, previous, signal }: ObservationRequest,
   settings: SetSettings,
 ): Promise<Observed[]> {
-  const found = await untilAborted(Promise.all(definitions.map((one) => lookInto(one, settings))), signal)
-  const scopes = found.flatMap(({ place }) => (place.kind === 'cacheable' ? place.scope : []))
-  await untilAborted(settings.cache.load(scopes), signal)
+  const readings =
+    settings.credentials === undefined
+      ? undefined
+      : await untilAborted(Promise.all(definitions.map((one) => readCredentials(one, settings))), signal)
+  const looks = definitions.map((definition, index): Known | Promise<Found> => {
+    const credentials = readings?.[index] ?? NO_CREDENTIALS
+    const environment = resolveEnvironment(definition, settings.environments)
+    const facts = factsOf(definition, { environment, credentials, settings })
+    const before = previous?.get(definition.name)
+    return before !== undefined && isUnchanged(before, definition, facts)
+      ? { definition, before, facts, environment }
+      : lookInto(definition, { environment, facts, settings })
+  })
+  const found = looks.every((one) => !(one instanceof Promise))
+    ? (looks as Known[])
+    : await untilAborted(Promise.all(looks), signal)
+  const scopes = found.flatMap((one) => ('place' in one && one.place.kind === 'cacheable' ? one.place.scope : []))
+  if (scopes.length > 0) await untilAborted(settings.cache.load(scopes), signal)
   const nothing = unlisted(settings)
-  return found.map((one) => observed(one, previous?.get(one.definition.name), { settings, nothing }))
+  return found.map((one) =>
+    'place' in one
+      ? observed(one, previous?.get(one.definition.name), { settings, nothing })
+      : knownAgain(one, { settings, nothing }),
+  )
+}
+
+/** A definition that nothing has changed about. */
+interface Known {
+  readonly definition: ServerDefinition
+  readonly environment: ResolvedEnvironment
+  readonly before: Member
+  readonly facts: DefinitionFacts
 }
 
 interface Found {
   readonly definition: ServerDefinition
   readonly traits: ServerTraits
   readonly environment: ResolvedEnvironment
-  readonly credentials: CredentialReading
+  readonly facts: DefinitionFacts
   readonly place: CacheDecision
 }
 
-async function lookInto(definition: ServerDefinition, settings: SetSettings): Promise<Found> {
-  const { protocol, environments, cwd } = settings
+interface FactsToHand {
+  readonly environment: ResolvedEnvironment
+  readonly credentials: CredentialReading
+  readonly settings: SetSettings
+}
+
+function factsOf(definition: ServerDefinition, { environment, credentials, settings }: FactsToHand): DefinitionFacts {
+  const { env } = settings.protocol.platform
+  return {
+    place: placeOf(environment),
+    account: settings.account?.(definition),
+    credentials,
+    values: variableNames(definition).map((name) => env[name]),
+  }
+}
+
+function variableNames({ transport, oauth }: ServerDefinition): readonly string[] {
+  const secret = oauth?.clientSecretEnvVar
+  const own =
+    transport.kind === 'stdio'
+      ? transport.envVars
+      : [
+          ...Object.values(transport.envHeaders),
+          ...(transport.bearerTokenEnvVar === undefined ? [] : [transport.bearerTokenEnvVar]),
+        ]
+  return secret === undefined ? own : [...own, secret]
+}
+
+function isUnchanged({ desired, facts: was }: Member, definition: ServerDefinition, facts: DefinitionFacts): boolean {
+  return (
+    was.place === facts.place &&
+    was.account === facts.account &&
+    sameJson(was.credentials, facts.credentials) &&
+    sameJson(was.values, facts.values) &&
+    isSameDefinition(desired.definition, definition)
+  )
+}
+
+/** Where it stands in a file does not matter. */
+function isSameDefinition(one: ServerDefinition, other: ServerDefinition): boolean {
+  return one === other || sameJson({ ...one, source: undefined }, { ...other, source: undefined })
+}
+
+interface LookFacts {
+  readonly environment: ResolvedEnvironment
+  readonly facts: DefinitionFacts
+  readonly settings: SetSettings
+}
+
+async function lookInto(definition: ServerDefinition, { environment, facts, settings }: LookFacts): Promise<Found> {
+  const { protocol, cwd } = settings
   const { platform } = protocol
-  const environment = resolveEnvironment(definition, environments)
   const traits = resolveTraits(definition)
-  const credentials = await readCredentials(definition, settings)
   const version = settings.isCatalogKept ? await localVersion(definition, platform.files) : undefined
   const place = cacheScope({
     definition,
     traits,
     environment: environmentFacts(definition, environment),
-    credentials: credentialFacts(definition, credentials, settings),
+    credentials: credentialFacts(definition, facts, settings),
     env: platform.env,
     cwd,
     client: settings.client,
     localVersion: version,
   })
-  return { definition, traits, environment, credentials, place }
+  return { definition, traits, environment, facts, place }
 }
 
 interface Observing {
@@ -96,8 +182,7 @@ interface Observing {
 }
 
 function observed(found: Found, before: Member | undefined, { settings, nothing }: Observing): Observed {
-  const { definition, traits, environment, credentials, place } = found
-  const { protocol, account, start } = settings
+  const { definition, traits, environment, facts, place } = found
   const cache = place.kind === 'cacheable' ? settings.cache.entry(place.scope) : undefined
   const liveKey = place.kind === 'cacheable' ? place.scope.liveKey : undefined
   const uncachedBecause = place.kind === 'uncacheable' ? place.because : undefined
@@ -106,17 +191,33 @@ function observed(found: Found, before: Member | undefined, { settings, nothing 
     ? before.view
     : new CatalogView({ catalog: nothing, definition, traits, cache, uncachedBecause, previous: before?.view })
   const identity = connectionIdentity(definition, {
-    env: protocol.platform.env,
+    env: settings.protocol.platform.env,
     workingDirectory: settings.cwd,
-    environment: placeOf(environment),
-    ...accountOf(account?.(definition)),
-    credentials: credentials.snapshot,
-    isContended: credentials.isContended,
+    environment: facts.place,
+    ...accountOf(facts.account),
+    credentials: facts.credentials.snapshot,
+    isContended: facts.credentials.isContended,
     client: settings.client,
   })
   const { hasVisibleCachedTools } = view
-  const desired = desiredConnection(definition, { identity, hasVisibleCachedTools }, start)
-  return { desired, environment, credentials, cache, liveKey, uncachedBecause, view }
+  const desired = desiredConnection(definition, { identity, hasVisibleCachedTools }, settings.start)
+  return { desired, environment, credentials: facts.credentials, cache, liveKey, uncachedBecause, view, facts }
+}
+
+/** The same as before, under the definition of now. */
+function knownAgain({ definition, environment, before, facts }: Known, { settings, nothing }: Observing): Observed {
+  const { desired: was, view: shown, liveKey } = before
+  const { cache, uncachedBecause } = shown
+  const view =
+    shown.definition === definition
+      ? shown
+      : new CatalogView({ catalog: nothing, definition, traits: was.traits, cache, uncachedBecause, previous: shown })
+  const { hasVisibleCachedTools } = view
+  const isSame = was.definition === definition && was.hasVisibleCachedTools === hasVisibleCachedTools
+  const desired = isSame
+    ? was
+    : desiredConnection(definition, { identity: was.identity, hasVisibleCachedTools }, settings.start)
+  return { desired, environment, credentials: facts.credentials, cache, liveKey, uncachedBecause, view, facts }
 }
 
 function unlisted({ protocol, emit }: SetSettings): ServerCatalog {
@@ -137,11 +238,10 @@ function environmentFacts({ environment: name }: ServerDefinition, resolved: Res
 /** Whose catalog it is. A sign-in that only the program knows of has no name to keep anything under. */
 function credentialFacts(
   definition: ServerDefinition,
-  { snapshot, record }: CredentialReading,
-  { account, authorization, credentials }: SetSettings,
+  { account, credentials: { snapshot, record } }: DefinitionFacts,
+  { authorization, credentials }: SetSettings,
 ): CredentialFacts {
-  const id = account?.(definition)?.id
-  if (id !== undefined) return { kind: 'account', id }
+  if (account !== undefined) return { kind: 'account', id: account.id }
   if (snapshot.kind === 'unreadable') return { kind: 'unreadable', because: 'the store did not answer' }
   if (snapshot.kind === 'value') return { kind: 'record', id: record ?? snapshot.key }
   return credentials === undefined && authorization?.(definition) !== undefined
