@@ -141,6 +141,24 @@ export const WORKLOADS: readonly Workload[] = [
     { key: 'rssKb', unit: 'KB', target: absolute(35) },
     { key: 'heapKb', unit: 'KB', target: absolute(16) },
   ]),
+  {
+    ...library('W10 first tools of 50 known servers, 2,000 tools', 'known', { servers: 50, tools: 40 }, [
+      { key: 'firstToolsMs', unit: 'ms', target: absolute(150) },
+      plain('cpuMs', 'ms'),
+      { key: 'children', unit: '', target: absolute(0) },
+      { key: 'starts', unit: '', target: absolute(0) },
+    ]),
+    peers: ['host'],
+  },
+  {
+    ...library('W11 refresh of 50 unchanged servers', 'refresh', { servers: 50, tools: 40 }, [
+      { key: 'refreshCpuMs', unit: 'ms', target: absolute(5) },
+      plain('firstRefreshCpuMs', 'ms'),
+      { key: 'reconnects', unit: '', target: absolute(0) },
+      { key: 'starts', unit: '', target: absolute(0) },
+    ]),
+    peers: ['host'],
+  },
   command('W9 --version', 'version', ['node -e 0', 'convoke'], 1.15),
   command('W9 tools, 1 server', 'tools', ['raw', 'convoke', 'sdk1'], 1.3),
   command('W9 call', 'call', ['raw', 'convoke', 'sdk1'], 1.3),

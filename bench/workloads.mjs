@@ -1,4 +1,5 @@
 // What is measured of a library: each function opens servers through a peer, works, and fills `out`.
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -148,6 +149,36 @@ async function idle(peer, config, out) {
   await first.close()
 }
 
+/** W10: what the first binding of a fresh process costs when an earlier one has listed the servers. */
+async function known(_peer, config, out) {
+  await inFolder((folder) => {
+    knownHost('prime', folder, config)
+    Object.assign(out, knownHost('measure', folder, config))
+  })
+}
+
+/** W11: a refresh that changes nothing, and a change of every filter. */
+async function refresh(_peer, config, out) {
+  await inFolder((folder) => Object.assign(out, knownHost('refresh', folder, config)))
+}
+
+async function inFolder(use) {
+  const folder = mkdtempSync(join(tmpdir(), 'convoke-bench-'))
+  try {
+    await use(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function knownHost(mode, folder, { servers, tools }) {
+  const program = new URL('known.mjs', import.meta.url).pathname
+  const args = [program, mode, folder, String(servers), String(tools)]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr.slice(-600))
+  return stdout === '' ? {} : JSON.parse(stdout)
+}
+
 async function collect() {
   for (let index = 0; index < COLLECTIONS; index++) {
     globalThis.gc?.()
@@ -155,4 +186,4 @@ async function collect() {
   }
 }
 
-export const workloads = { startup, mixed, latency, burst, catalog, big, idle }
+export const workloads = { startup, mixed, latency, burst, catalog, big, idle, known, refresh }

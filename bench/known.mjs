@@ -1,0 +1,66 @@
+// `node bench/known.mjs prime|measure|refresh FOLDER SERVERS TOOLS`: a host whose servers were listed by an earlier process, and one that is refreshed. Prints one line of JSON.
+import { join } from 'node:path'
+import { cpuUs, round } from './facts.mjs'
+import { stdioSpec } from './specs.mjs'
+
+const [, , mode, folder, servers, tools] = process.argv
+const { createHost, defineServer } = await import('@convoke/host')
+const { readFileSync } = process.getBuiltinModule('node:fs')
+
+const startLog = join(folder, 'starts')
+const definitions = Array.from({ length: Number(servers) }, (_, index) => {
+  const { command, args } = stdioSpec(`s${index}`, { tools: Number(tools) })
+  return defineServer({
+    name: `s${index}`,
+    transport: { kind: 'stdio', command, args, env: { START_LOG: startLog }, envVars: [] },
+  })
+})
+const starts = () => {
+  try {
+    return readFileSync(startLog, 'utf8').split('\n').filter(Boolean).length
+  } catch {
+    return 0
+  }
+}
+const cacheDirectory = join(folder, 'cache')
+const print = (figures) => process.stdout.write(`${JSON.stringify(figures)}\n`)
+
+if (mode === 'prime') {
+  await using host = await createHost({ definitions, cacheDirectory })
+  await host.whenSettled()
+} else if (mode === 'measure') {
+  const [cpu, beganAtMs, before] = [cpuUs(), performance.now(), starts()]
+  const host = await createHost({ definitions, cacheDirectory })
+  const binding = await host.bind()
+  const figures = {
+    tools: binding.tools.length,
+    firstToolsMs: round(performance.now() - beganAtMs),
+    cpuMs: round((cpuUs() - cpu) / 1000),
+    children: host.statuses.filter(({ pid }) => pid !== undefined).length,
+  }
+  await binding[Symbol.asyncDispose]()
+  await host.close()
+  print({ ...figures, starts: starts() - before })
+} else {
+  const host = await createHost({ definitions, cacheDirectory, start: 'all' })
+  await host.whenSettled({ servers: definitions.map(({ name }) => name) })
+  const before = starts()
+  const times = []
+  for (let round = 0; round < 15; round++) {
+    const cpu = cpuUs()
+    await host.refresh()
+    times.push((cpuUs() - cpu) / 1000)
+  }
+  const filtered = definitions.map((one) => ({ ...one, tools: { deny: ['echo'] } }))
+  const rows = await host.configure(filtered)
+  await host.whenSettled()
+  const reconnects = rows.filter(({ action }) => action !== 'reuse').length
+  times.sort((one, other) => one - other)
+  print({
+    refreshCpuMs: round(times[7]),
+    firstRefreshCpuMs: round(times.at(-1)),
+    reconnects,
+    starts: starts() - before,
+  })
+  await host.close()
+}
