@@ -129,7 +129,7 @@ function keepFailed(match: Match, retriesFailed: boolean): ConnectionPlan | Star
 }
 
 function servesCredentials(
-  { identity, liveCredentials }: ObservedConnection,
+  { liveCredentials }: ObservedConnection,
   wanted: CredentialKey | undefined,
   match: Match,
 ): boolean {
@@ -137,5 +137,5 @@ function servesCredentials(
   if (match === 'same') return wanted !== null || liveCredentials === undefined || liveCredentials === null
   // Credentials that cannot be read are no evidence of a change.
   if (wanted === undefined) return true
-  return (liveCredentials === undefined ? identity.credentials : liveCredentials) === wanted
+  return liveCredentials === wanted
 }
