@@ -66,6 +66,8 @@ test('a connection whose session is being made anew is not ready before its cata
     message: 'The server has forgotten the session; a new one is being made',
   })
   while (server.count('tools/list') < 2) await new Promise((resolve) => setImmediate(resolve))
+  // A call that does not wait would have come by now: these round trips began later.
+  for (let trip = 0; trip < 5; trip++) await fetch(server.url)
   expect([statusOf(host, 'web').state, server.ran]).toEqual(['starting', []])
   host.cancelStarts()
   listed()
