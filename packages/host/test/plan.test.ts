@@ -210,6 +210,13 @@ test('what a definition wants', () => {
   expect(want({}, ['s'])).toBe('eager')
   expect(want({ startup: 'eager' }, ['other'])).toBe('on-demand')
   expect(want({ enabled: false }, ['s'])).toBe('never')
+  const ofPlugin = (isSelected: boolean): boolean =>
+    desiredConnection(
+      { ...definition, plugin: { id: 'p', displayName: 'P', isSelected } },
+      { identity, hasVisibleCachedTools: true },
+      'all',
+    ).isSelectedByPlugin
+  expect([ofPlugin(true), ofPlugin(false)]).toEqual([true, false])
 })
 
 describe('whom a binding waits for', () => {
