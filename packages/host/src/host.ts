@@ -178,6 +178,8 @@ export interface Host extends AsyncDisposable {
   readonly conflicts: readonly RegistrationConflict[]
   /** Why a server, or a tool by its flat name, `SERVER/TOOL` or raw name, is as it is. Starts nothing. */
   explain(name: string): Explanation
+  /** The part of `explain` that is about a server; undefined for one that is not configured. Starts nothing. */
+  serverLife(server: string): ServerLife | undefined
   /** Resources of single servers; it stays valid while the configuration changes. */
   readonly resources: ResourceClient
   /** Looks again at everything but the definitions: what failed or whose sign-in changed starts anew. @throws {HostError} as `configure`. */
@@ -379,12 +381,16 @@ class RunningHost implements Host {
 
   explain(name: string): Explanation {
     const registration = this.#registry.registration(name)
-    const life = this.#set.serverLife(name)
+    const life = this.serverLife(name)
     return {
       ...(life === undefined ? {} : { server: life }),
       ...(registration === undefined ? {} : { registration }),
       tools: this.#set.toolLives(name),
     }
+  }
+
+  serverLife(server: string): ServerLife | undefined {
+    return this.#set.serverLife(server)
   }
 
   get resources(): ResourceClient {

@@ -2,7 +2,8 @@
 import { nodePlatform, type ServerDefinition } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
-import { type Account, AccountAuth, type AccountChange, type AccountSource, selectAuth } from '../src/auth/index.ts'
+import { type Account, AccountAuth, type AccountChange, type AccountSource } from '../src/auth/index.ts'
+import { selectAuth } from '../src/auth/select.ts'
 import { eventOf, hostOf, http, scripted, statusOf } from './support.ts'
 
 const account = { origins: ['https://hosted.example'], isSignedIn: true }

@@ -429,10 +429,10 @@ describe('connectors and plugins', () => {
   test.each<[unknown, unknown]>([
     [undefined, undefined],
     [{ _codex_apps: 1 }, undefined],
-    [{ _codex_apps: { a: 1 } }, { key: '_codex_apps', value: { a: 1 } }],
+    [{ _codex_apps: { a: 1 } }, { key: '_codex_apps', value: { a: 1 }, callIdName: 'call_id' }],
     [
       { 'convoke/app': { b: 1 }, _codex_apps: { a: 1 } },
-      { key: 'convoke/app', value: { b: 1 } },
+      { key: 'convoke/app', value: { b: 1 }, callIdName: 'callId' },
     ],
   ])('%j gives back %j with a call', (meta, app) => {
     expect(appMetaOf(meta)).toEqual(app)

@@ -2,8 +2,8 @@
 import { inspect } from 'node:util'
 import { verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
+import { hasExplicitAuthorization, usesStoredSignIn } from '../src/auth/own-authorization.ts'
 import { defineServer, type ServerDefinition, type ServerDefinitionInput } from '../src/config/index.ts'
-import { hasExplicitAuthorization, usesStoredSignIn } from '../src/connection/authorization.ts'
 import { connectionIdentity, type IdentityFacts, type IdentityMatch, matchIdentity } from '../src/connection/index.ts'
 
 const HTTP = { kind: 'http', url: 'https://a.test/mcp', headers: {}, envHeaders: {} } as const

@@ -110,6 +110,36 @@ test('conn.026 on a server: a refused sign-in is told again, and not tried again
   await host.whenSettled()
 })
 
+test('a session that still holds a token is replaced when the store says that there is none, and kept when the store says the same', async () => {
+  await using web = await startScriptedHttp({})
+  let stored: string | undefined = 'token-1'
+  let held: string | null = 'token-1'
+  const { host } = await hostOf([http('s', web.url)], {
+    credentials: {
+      read: async () => ({
+        snapshot: stored === undefined ? { kind: 'none' } : { kind: 'value', key: stored },
+        isContended: false,
+      }),
+      live: () => held,
+    },
+  })
+  await using _ = host
+  await host.whenSettled()
+  const refreshed = async (): Promise<unknown> => {
+    const [row] = await host.refresh()
+    await host.whenSettled()
+    return [row?.action, row?.because]
+  }
+  // It refreshed its own token, and the store has it.
+  held = stored = 'token-2'
+  expect(await refreshed()).toEqual(['reuse', 'unchanged'])
+  stored = 'somebody-else'
+  expect(await refreshed()).toEqual(['start', 'credentials-changed'])
+  held = 'somebody-else'
+  stored = undefined
+  expect(await refreshed()).toEqual(['start', 'credentials-changed'])
+})
+
 verifies('conn.028', async () => {
   const definition = scripted('s', {
     tools: [

@@ -1,5 +1,6 @@
 // Whose credentials one server may see. Pure.
-import { type HttpTransport, resolveTraits, type ServerDefinition } from '../config/index.ts'
+import { resolveTraits, type ServerDefinition } from '../config/index.ts'
+import { hasExplicitAuthorization } from './own-authorization.ts'
 
 /** What is known of the account when a server is about to be reached. */
 export interface AccountFacts {
@@ -20,16 +21,15 @@ export type AuthSelection =
   /** The server may not be started at all: it would need the account in a place where that never goes. */
   | { readonly kind: 'refused'; readonly because: 'account-outside-local' }
 
-/** A value that HTTP can carry and that says something. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/
-
 /** Decides by the definition and the account; the first rule that fits counts. */
 export function selectAuth(definition: ServerDefinition, account: AccountFacts | undefined): AuthSelection {
   const { transport, auth, environment } = definition
   const { isHosted, credentialSource } = resolveTraits(definition)
   if (transport.kind === 'stdio') return { kind: 'none', because: 'not-wanted' }
   if (auth === 'account' && environment !== 'local')
-    return isExplicit(transport) ? { kind: 'configured' } : { kind: 'refused', because: 'account-outside-local' }
+    return hasExplicitAuthorization(transport)
+      ? { kind: 'configured' }
+      : { kind: 'refused', because: 'account-outside-local' }
   switch (credentialSource) {
     case 'none':
       return { kind: 'none', because: 'not-wanted' }
@@ -49,12 +49,4 @@ export function selectAuth(definition: ServerDefinition, account: AccountFacts |
 /** An address that cannot be read has no origin, and so none that anybody declared. */
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : ''
-}
-
-/** One static `Authorization` that says something, and nothing that depends on variables. */
-function isExplicit({ headers, envHeaders, bearerTokenEnvVar }: HttpTransport): boolean {
-  if (bearerTokenEnvVar !== undefined || Object.keys(envHeaders).length > 0) return false
-  return Object.entries(headers).some(
-    ([name, value]) => name.toLowerCase() === 'authorization' && value.trim() !== '' && HEADER_VALUE.test(value),
-  )
 }

@@ -51,14 +51,27 @@ export function connectorOf(meta: unknown): CatalogConnector | undefined {
 }
 
 /** What goes back to a hosted server with a call of the tool: the object that the tool carries, under the key it stands. */
-export function appMetaOf(meta: unknown): { readonly key: string; readonly value: JsonObject } | undefined {
+export function appMetaOf(meta: unknown): AppMeta | undefined {
   if (!isObject(meta)) return undefined
-  for (const key of [OWN_KEYS.app, FAMILY_APP]) {
+  for (const [key, callIdName] of APP_KEYS) {
     const value = meta[key]
-    if (isObject(value)) return { key, value }
+    if (isObject(value)) return { key, value, callIdName }
   }
   return undefined
 }
+
+/** The vendor's own object of a hosted tool. */
+export interface AppMeta {
+  readonly key: string
+  readonly value: JsonObject
+  /** What the id of the call is named in it. */
+  readonly callIdName: string
+}
+
+const APP_KEYS: readonly (readonly [key: string, callIdName: string])[] = [
+  [OWN_KEYS.app, 'callId'],
+  [FAMILY_APP, 'call_id'],
+]
 
 function first(meta: JsonObject, keys: readonly string[]): string | undefined {
   for (const key of keys) {

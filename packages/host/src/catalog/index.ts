@@ -14,24 +14,20 @@ export {
   type EnvironmentFacts,
   LOCAL_ENVIRONMENT,
 } from './cache-scope.ts'
-export type { CachedCatalog, NegotiatedIdentity } from './cached-catalog.ts'
 export {
   CATALOG_STORE_LIMITS,
-  type CacheProblem,
   CatalogCache,
-  type CatalogCacheOptions,
 } from './catalog-cache.ts'
-export { type CatalogTraits, CatalogView, type CatalogViewInit } from './catalog-view.ts'
+export { CatalogView } from './catalog-view.ts'
 export { appMetaOf } from './connectors.ts'
 export type {
   Aggregate,
-  CatalogConnector,
   CatalogPrompt,
   CatalogResource,
   CatalogResourceTemplate,
   CatalogTool,
 } from './entries.ts'
-export { type LifeFacts, type ToolLife, toolLife } from './life.ts'
+export { type ToolLife, toolLife } from './life.ts'
 export { localVersion } from './local-version.ts'
 export {
   NAME_CHARS_LIMIT,
@@ -39,7 +35,6 @@ export {
   type NamespacedName,
 } from './names.ts'
 export { OutputSchemas } from './output-schemas.ts'
-export { ServerCatalog, type ServerCatalogOptions } from './server-catalog.ts'
-export type { Attribution } from './shaping.ts'
+export { ServerCatalog } from './server-catalog.ts'
 export type { ToolSnapshot } from './snapshot.ts'
 export { type NamePolicy, type ToolView, toolView } from './tool-view.ts'

@@ -70,6 +70,9 @@ function addOnce(into: Map<string, EntryField>, field: EntryField, report: Repor
   })
 }
 
+/** What may be meant by a key that nobody knows. */
+const KNOWN_KEYS: readonly string[] = [...Object.keys(SERVER_FIELDS), ...Object.keys(ALIASES)]
+
 function reportStranger(stranger: EntryField, fields: ReadonlyMap<string, EntryField>, report: ReportField): void {
   const twin = [...fields.keys()].find((known) => known.toLowerCase() === stranger.key.toLowerCase())
   if (twin !== undefined) {
@@ -85,7 +88,7 @@ function reportStranger(stranger: EntryField, fields: ReadonlyMap<string, EntryF
   report({
     severity: 'warning',
     code: 'CONFIG_KEY_UNKNOWN',
-    text: `is not a known key and is ignored.${didYouMean(stranger.key, Object.keys(SERVER_FIELDS), 1)}`,
+    text: `is not a known key and is ignored.${didYouMean(stranger.key, KNOWN_KEYS, 1)}`,
     offset: stranger.keyOffset,
     field: stranger.key,
   })

@@ -283,7 +283,10 @@ const sharedFields: Readonly<Record<string, FieldSpec>> = {
     300_000,
   ),
   toolTimeoutMs: milliseconds('Longest silence of a call in milliseconds; progress starts it anew.', 300_000),
-  toolTotalTimeoutMs: milliseconds('Longest call in all, in milliseconds, whatever progress it makes; while a person is asked it stands still.', 3_600_000),
+  toolTotalTimeoutMs: milliseconds(
+    'Longest call in all, in milliseconds, whatever progress it makes; while a person is asked it stands still.',
+    3_600_000,
+  ),
   messageBytesMax: {
     kind: 'integer',
     min: 1024,

@@ -1,8 +1,7 @@
-export {
-  type EnvironmentAuthority,
-  isAllowed,
-  type RegistrationAuthority,
-  type ServerRequirement,
+export type {
+  EnvironmentAuthority,
+  RegistrationAuthority,
+  ServerRequirement,
 } from './authority.ts'
 export { checkServer } from './check.ts'
 export {
@@ -41,4 +40,4 @@ export {
   sameRegistration,
 } from './registrations.ts'
 export { configSchema } from './schema.ts'
-export { type CredentialSource, resolveTraits, type ServerTraits } from './traits.ts'
+export { resolveTraits, type ServerTraits } from './traits.ts'

@@ -362,9 +362,14 @@ function reportExpansion(
   }
 }
 
+const PATH_IN_VARIABLE = /^\$[A-Za-z_][A-Za-z0-9_]*(?:$|[/\\])\S*$/
+const VARIABLE_OF_SHELL = /(?:^|\s)\$[A-Za-z_][A-Za-z0-9_]*(?:$|[/\\])/
+
 function warnForeignSyntax(text: string, node: Node, path: string, context: ReadContext): void {
   const percent = path === 'url' ? null : /%[A-Za-z_][A-Za-z0-9_]{2,}%/.exec(text)
-  const dollar = path.startsWith('args') ? null : /(?:^|\s)\$[A-Za-z_][A-Za-z0-9_]*$/.exec(text)
+  // An argument may be a line for a shell, which expands by itself; one that begins with a variable is meant to be a path.
+  const pattern = path.startsWith('args') ? PATH_IN_VARIABLE : VARIABLE_OF_SHELL
+  const dollar = pattern.exec(text)
   if (percent === null && dollar === null) return
   context.report({
     severity: 'warning',

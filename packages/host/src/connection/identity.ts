@@ -1,7 +1,7 @@
 // What must be equal for one running connection to serve two configurations. Pure: every fact is in the arguments.
+import { usesStoredSignIn, type Variables } from '../auth/index.ts'
 import { canonicalJson, digestHex, type JsonObject } from '../base/index.ts'
 import type { HttpTransport, ServerDefinition, StdioTransport } from '../config/index.ts'
-import { usesStoredSignIn, type Variables } from './authorization.ts'
 
 /** The stored sign-in of a server as it was read. `key` names its content (a record and a digest), and is never a token. */
 export type CredentialSnapshot =

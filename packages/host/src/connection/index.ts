@@ -1,5 +1,3 @@
-export { hasExplicitAuthorization, usesStoredSignIn } from './authorization.ts'
-export type { CatalogSink } from './catalog-sink.ts'
 export { classifyFailure, failureFacts } from './classify.ts'
 export { type ReadyOutcome, ServerConnection } from './connection.ts'
 export {

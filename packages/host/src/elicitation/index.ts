@@ -10,10 +10,6 @@ export {
 export type { AskCallback, AskContext, HostHandlers } from './handlers.ts'
 export {
   DEFAULT_TRUST,
-  type DecisionReason,
   decideElicitation,
-  type ElicitationDecision,
-  type PolicyFacts,
-  type QuestionFacts,
   type TrustPolicy,
 } from './policy.ts'

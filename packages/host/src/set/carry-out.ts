@@ -86,6 +86,7 @@ function newMember(planned: PlannedConnection, making: Making): Member {
     sink: catalog,
     emit: (event) => emit(catalog, event),
     introduction: settings.introduction?.(definition.name),
+    liveCredentials: () => settings.credentials?.live?.(definition),
     signIn: () => (observed.credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
     initial: initialState(desired, {
       sinceAtMs: protocol.platform.dateMs(),

@@ -8,7 +8,7 @@ import {
   outgoingMeta,
   withoutReservedMeta,
 } from '../base/index.ts'
-import type { CatalogTool, OutputSchemas } from '../catalog/index.ts'
+import { appMetaOf, type CatalogTool, type OutputSchemas } from '../catalog/index.ts'
 import type { ServerTraits } from '../config/index.ts'
 import { hostErrorOf, type Platform, type RawAnswer, type RequestOptions, type ToolResult } from '../protocol/index.ts'
 import type { BoundServer } from './bound-server.ts'
@@ -44,12 +44,6 @@ export interface PreparedInput {
 }
 
 const ignoreProgress = (): void => {}
-/** Objects of a hosted tool that go back to its server with the call, and what the id of the call is named in them. */
-const CARRIED: readonly (readonly [key: string, idName: string])[] = [
-  ['convoke/app', 'callId'],
-  ['_codex_apps', 'call_id'],
-]
-
 /** Calls one tool on exactly the connection it was shown with. Dispose it, or what it holds stays open. */
 export class PreparedCall implements AsyncDisposable {
   readonly tool: CatalogTool
@@ -160,13 +154,10 @@ export class PreparedCall implements AsyncDisposable {
   #carried(callId: string | undefined): JsonObject {
     const { traits, services } = this.#init
     if (!traits.passesMeta) return {}
-    return Object.fromEntries(
-      CARRIED.flatMap(([key, idName]) => {
-        const own = this.tool.meta?.[key]
-        const id = callId ?? services.platform.randomBytes(16).toString('hex')
-        return isObject(own) ? [[key, { ...own, [idName]: id }]] : []
-      }),
-    )
+    const app = appMetaOf(this.tool.meta)
+    if (app === undefined) return {}
+    const id = callId ?? services.platform.randomBytes(16).toString('hex')
+    return { [app.key]: { ...app.value, [app.callIdName]: id } }
   }
 
   async #minted(

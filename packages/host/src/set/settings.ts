@@ -2,7 +2,7 @@ import type { AuthScopeKey } from '../auth/index.ts'
 import type { JsonObject } from '../base/index.ts'
 import type { CatalogCache, NamePolicy } from '../catalog/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
-import type { CredentialSnapshot } from '../connection/index.ts'
+import type { CredentialKey, CredentialSnapshot } from '../connection/index.ts'
 import type { HostEvent } from '../events/index.ts'
 import type { Authorization, Introduction, ProtocolSettings } from '../protocol/index.ts'
 import type { StartPolicy } from './desired.ts'
@@ -22,6 +22,8 @@ export interface CredentialReading {
 export interface Credentials {
   /** Read before every plan, at most 2,000 ms; a reader that fails or takes longer counts as unreadable. */
   read(definition: ServerDefinition, options: { readonly signal: AbortSignal }): Promise<CredentialReading>
+  /** What a live session speaks with now, if it looks after its sign-in itself; null: with nothing. Undefined: it does not. */
+  live?(definition: ServerDefinition): CredentialKey | undefined
 }
 
 /** What every connection and binding of one set has in common. */

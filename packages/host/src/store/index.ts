@@ -1,10 +1,7 @@
-export { FileStore, type FileStoreOptions } from './file-store.ts'
+export { FileStore } from './file-store.ts'
 export {
-  KEY_CHARS_MAX,
   type KeyValueStore,
-  type StoredValue,
   StoreError,
-  type StoreFailure,
   type StoreLimits,
 } from './key-value-store.ts'
-export { MemoryStore, type MemoryStoreOptions } from './memory-store.ts'
+export { MemoryStore } from './memory-store.ts'
