@@ -18,13 +18,25 @@ function isUsable(version) {
   return minor > fixed[0] || (minor === fixed[0] && Number(parts[3]) >= fixed[1])
 }
 
+var DANGER = 'this is Node '.concat(
+  process.version,
+  ', whose decompression code can be made to corrupt memory by any server (CVE-2026-111497).',
+)
+var REMEDY =
+  'install Node 24.22.1 or later (also good: 22.23.4 or later of 22, 26.12.1 or later), for example from https://nodejs.org.'
+
+/** What programs read on stdout. An answer to `call` always has an outcome. */
+function refusal(words) {
+  var error = { code: 'NODE_REFUSED', message: DANGER.concat(' ', REMEDY) }
+  if (words.indexOf('call') < 0) return { version: 1, error: error }
+  return { version: 1, outcome: 'failed', content: [], error: error }
+}
+
 if (!isUsable(process.version)) {
-  process.stderr.write(
-    'convoke: this is Node ' +
-      process.version +
-      ', whose decompression code can be made to corrupt memory by any server (CVE-2026-111497).\n' +
-      'convoke: install Node 24.22.1 or later (also good: 22.23.4 or later of 22, 26.12.1 or later), for example from https://nodejs.org.\n',
-  )
+  if (process.argv.indexOf('--json') >= 0) {
+    process.stdout.write(JSON.stringify(refusal(process.argv.slice(2))).concat('\n'))
+  }
+  process.stderr.write('convoke: '.concat(DANGER, '\nconvoke: ', REMEDY, '\n'))
   process.exitCode = 4
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
   process.stdout.write(VERSION.concat('\n'))

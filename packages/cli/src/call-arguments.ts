@@ -32,6 +32,26 @@ export function readArguments(words: readonly string[], inputSchema: JsonObject)
   return Object.fromEntries(values)
 }
 
+/** A notice for each argument that the tool does not declare, where it does not say that it takes others. They are sent all the same. */
+export function unknownArguments(args: JsonObject, inputSchema: JsonObject): readonly string[] {
+  const { properties, additionalProperties = false, patternProperties } = inputSchema
+  if (!isRecord(properties) || additionalProperties !== false || patternProperties !== undefined) return []
+  const known = Object.keys(properties)
+  if (known.length === 0) return []
+  return Object.keys(args)
+    .filter((key) => !Object.hasOwn(properties, key))
+    .slice(0, NOTICES_MAX)
+    .map((key) => {
+      const [near] = closestNames(key, known, 1)
+      const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+      return `the tool does not declare ${JSON.stringify(key.slice(0, KEY_CHARS_MAX))}; it is sent all the same.${hint}`
+    })
+}
+
+/** Most undeclared arguments that are told of, and the most characters of one. */
+const NOTICES_MAX = 10
+const KEY_CHARS_MAX = 128
+
 /**
  * Reads a JSON object from text.
  * @throws {CommandError} when the text is not one; `source` says where it came from.

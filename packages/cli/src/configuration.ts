@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import {
   type ConfigFile,
   type ConfigProblem,
+  closestNames,
   didYouMean,
   type LoadedConfig,
   loadConfig,
@@ -84,12 +85,38 @@ export function isUnusable({ definitions, problems }: LoadedConfig): boolean {
 }
 
 /** @throws {CommandError} exit code 2 for a name that is not configured, with the near ones. */
-export function requireServers(names: readonly string[], loaded: LoadedConfig): void {
-  const known = loaded.definitions.map((definition) => definition.name)
+export function requireServers(names: readonly string[], { definitions }: Pick<LoadedConfig, 'definitions'>): void {
+  const known = definitions.map((definition) => definition.name)
   for (const name of names) {
     if (known.includes(name)) continue
-    const hint = didYouMean(name, known)
-    const listed = known.length === 0 ? ' No server is configured; see convoke add --help.' : ''
-    throw usageError(`There is no server ${JSON.stringify(name)}.${hint || listed}`)
+    throw unknownServer(`There is no server ${JSON.stringify(name)}.`, didYouMean(name, known), known)
   }
+}
+
+/** The error for a name that is not configured: with the near names, else with where to see them all. */
+export function unknownServer(what: string, near: string, known: readonly string[]): CommandError {
+  const all = known.length === 0 ? ' No server is configured; see convoke add --help.' : allOf(known)
+  return new CommandError(EXIT.usage, 'SERVER_UNKNOWN', what + (near || all))
+}
+
+/**
+ * Nothing has to be started to know that an address names no server: flat names have no slash.
+ * @throws {CommandError} exit code 2, with near addresses.
+ */
+export function requireAddressed(address: string, names: readonly string[]): void {
+  const slash = address.indexOf('/')
+  if (slash < 0 || names.some((name) => address.startsWith(`${name}/`))) return
+  const near = closestNames(address.slice(0, slash), names, NEAR_MAX).map((name) => name + address.slice(slash))
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.map((one) => JSON.stringify(one)).join(' or ')}?`
+  throw unknownServer(`There is no server for ${JSON.stringify(address)}.`, hint, names)
+}
+
+/** Most near addresses. */
+const NEAR_MAX = 3
+/** Most names that an error lists. */
+const NAMES_MAX = 8
+
+function allOf(known: readonly string[]): string {
+  if (known.length > NAMES_MAX) return ' convoke list shows them all.'
+  return ` There ${known.length === 1 ? 'is' : 'are'} ${known.map((name) => JSON.stringify(name)).join(', ')}.`
 }

@@ -4,14 +4,18 @@ import {
   type Binding,
   createHost,
   type Host,
-  type HostHandlers,
+  type HostOptions,
+  type JsonObject,
   type LoadedConfig,
+  type ServerLife,
   type ServerStatus,
 } from '@convoke/host'
 import { CommandError } from './command-error.ts'
 import { isUnusable, placesOf, readConfiguration, requireServers } from './configuration.ts'
 import type { CommandContext } from './context.ts'
+import { declinedNotice, elicitationHandler } from './elicitation.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
+import { mustWake, type Need, wakeFacts } from './needs.ts'
 import { reasonText } from './server-lines.ts'
 import { VERSION } from './version.ts'
 import { showWaiting } from './waiting-line.ts'
@@ -21,45 +25,73 @@ const CLOSE_GRACE_MS = 250
 
 /** How {@link openHost} starts. */
 export interface OpenHostOptions {
-  /** The servers to start; all when it is absent. */
-  readonly servers?: readonly string[]
-  readonly handlers?: HostHandlers
+  /** The servers to start at once; `all`, as their entries say, when it is absent. */
+  readonly start?: readonly string[]
+  /** What --answers holds. */
+  readonly answers?: JsonObject | undefined
 }
 
-/** Makes the host and starts the servers. Hold it with `await using`. */
+/** Makes the host and starts servers. Hold it with `await using`. */
 export async function openHost(
   context: CommandContext,
-  loaded: LoadedConfig,
-  options: OpenHostOptions = {},
+  { definitions }: Pick<LoadedConfig, 'definitions'>,
+  { start, answers }: OpenHostOptions = {},
 ): Promise<Host> {
-  const { stateDirectory, cacheDirectory } = await placesOf(context)
-  return createHost({
-    definitions: loaded.definitions,
-    clientInfo: { name: 'convoke', version: VERSION },
+  const { stateDirectory } = await placesOf(context)
+  const host = await createHost({
+    ...(await knowing(context, answers)),
+    definitions,
     stateDirectory,
-    cacheDirectory,
-    start: options.servers ?? 'all',
-    // A command that can show no question declines them all: nobody would come to answer what is parked.
-    ...(options.handlers === undefined
-      ? { trust: { approvals: 'never', fullAccess: false } as const }
-      : { handlers: options.handlers }),
+    start: start ?? 'all',
     closeGraceMs: CLOSE_GRACE_MS,
     signal: context.signal,
   })
+  host.subscribe(declinedNotice(context))
+  return host
 }
 
-/** Waits until the servers have settled or --wait is over, and says on a terminal who is awaited. */
-export async function settle(context: CommandContext, host: Host, servers?: readonly string[]): Promise<void> {
+/** A host without servers, for what can be told without starting any. It writes no state. Hold it with `await using`. */
+export async function openPlanner(context: CommandContext): Promise<Host> {
+  return createHost({ ...(await knowing(context)), definitions: [], signal: context.signal })
+}
+
+/**
+ * What every command says of itself. It is the same for all of them, because a server may list other tools to another client: what one
+ * command has listed, the others know.
+ */
+async function knowing(
+  context: CommandContext,
+  answers?: JsonObject,
+): Promise<Pick<HostOptions, 'clientInfo' | 'cacheDirectory' | 'handlers'>> {
+  const { cacheDirectory } = await placesOf(context)
+  return {
+    clientInfo: { name: 'convoke', version: VERSION },
+    cacheDirectory,
+    handlers: { elicit: elicitationHandler(context, answers) },
+  }
+}
+
+/** Starts those of `wake` that sleep, and waits until no server is starting or --wait is over. Says on a terminal who is awaited. */
+export async function settle(context: CommandContext, host: Host, wake: readonly string[] = []): Promise<void> {
+  const limits = { waitMs: context.options.wait, signal: context.signal }
   const hide = showWaiting(host, context.terminal)
   try {
-    await host.whenSettled({
-      waitMs: context.options.wait,
-      signal: context.signal,
-      ...(servers === undefined ? {} : { servers }),
-    })
+    await Promise.all([host.whenSettled({ ...limits, servers: wake }), host.whenSettled(limits)])
   } finally {
     hide()
   }
+}
+
+/** Those of `names` that have to be started for what is needed. */
+export function sleepersFor(
+  need: Need,
+  names: readonly string[],
+  { host, definitions }: { readonly host: Host; readonly definitions: LoadedConfig['definitions'] },
+): readonly string[] {
+  const wanted = new Set(names)
+  return definitions
+    .filter((one) => wanted.has(one.name) && mustWake(need, wakeFacts(one, host.serverLife(one.name))))
+    .map(({ name }) => name)
 }
 
 /** The servers a listing is about, all of them settled or out of time. */
@@ -69,6 +101,8 @@ export interface View extends AsyncDisposable {
   readonly statuses: readonly ServerStatus[]
   /** Those of `statuses` that are enabled and cannot answer. */
   readonly absent: readonly ServerStatus[]
+  /** What is known of each wanted server. */
+  readonly lives: ReadonlyMap<string, ServerLife>
   /** The names given with --server; undefined when there were none. */
   readonly servers: readonly string[] | undefined
   /** Are the tools of this server listed? Not with another --server, nor when its entry keeps them from the command. */
@@ -78,28 +112,29 @@ export interface View extends AsyncDisposable {
 }
 
 /**
- * Starts the servers of --server, or all, and waits for them. Hold it with `await using`.
+ * Starts what is needed of the servers of --server, or of all, and waits for them. Hold it with `await using`.
  * @throws {CommandError} for an unknown name (exit code 2) or a file of --config that cannot be used (4).
  */
-export async function openView(context: CommandContext): Promise<View> {
+export async function openView(context: CommandContext, need: Need): Promise<View> {
   const { options, signal } = context
   const servers = options.server.length > 0 ? options.server : undefined
   const loaded = await readConfiguration(context, servers)
   requireServers(options.server, loaded)
-  const host = await openHost(context, loaded, servers === undefined ? {} : { servers })
+  const { definitions } = loaded
+  const host = await openHost(context, loaded, servers === undefined ? {} : { start: [] })
   try {
-    await settle(context, host, servers)
+    const names = servers ?? definitions.map(({ name }) => name)
+    await settle(context, host, sleepersFor(need, names, { host, definitions }))
     const settled = host.statuses
     const binding = await host.bind({ grace: 'none', signal })
     const isWanted = (name: string): boolean => servers === undefined || servers.includes(name)
     const statuses = latest(settled, binding.statuses).filter(({ name }) => isWanted(name))
     const absent = absentServers(statuses)
-    const hidden = new Set(
-      loaded.definitions.filter((one) => one.omitToolsFrom.includes('command')).map((one) => one.name),
-    )
+    const lives = new Map(statuses.flatMap(({ name }) => lifeEntry(name, host.serverLife(name))))
+    const hidden = new Set(definitions.filter((one) => one.omitToolsFrom.includes('command')).map((one) => one.name))
     const isPartial = (failureCount: number): boolean => options.strict && absent.length + failureCount > 0
     return {
-      ...{ binding, statuses, absent, servers },
+      ...{ binding, statuses, absent, lives, servers },
       showsToolsOf: (name) => isWanted(name) && !hidden.has(name),
       exitCode(failureCount = 0) {
         if (isUnusable(loaded)) return EXIT.configuration
@@ -115,6 +150,9 @@ export async function openView(context: CommandContext): Promise<View> {
     throw error
   }
 }
+
+const lifeEntry = (name: string, life: ServerLife | undefined): (readonly [string, ServerLife])[] =>
+  life === undefined ? [] : [[name, life]]
 
 /** Taking the view starts failed servers anew; what this command waited for is how they settled. */
 function latest(settled: readonly ServerStatus[], bound: readonly ServerStatus[]): readonly ServerStatus[] {

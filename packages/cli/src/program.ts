@@ -4,7 +4,9 @@ import { Command, CommanderError, Option } from 'commander'
 import { usageError } from './command-error.ts'
 import type { CallCommandOptions } from './commands/call.ts'
 import type { AddCommandOptions } from './commands/entries.ts'
+import type { ExplainCommandOptions } from './commands/explain.ts'
 import type { ServeCommandOptions } from './commands/serve.ts'
+import type { ListingCommandOptions } from './commands/status.ts'
 import type { CommandContext, GlobalOptions } from './context.ts'
 import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
 import { VERSION } from './version.ts'
@@ -58,6 +60,7 @@ type Register = (program: Command, run: RunCommand) => void
 /** Who describes a command. A short run describes only the one it is for. */
 const GROUPS: readonly (readonly [readonly string[], Register])[] = [
   [['tools', 'status'], addListings],
+  [['explain', 'plan'], addReasons],
   [['call'], addCall],
   [['resources', 'read', 'prompts', 'prompt'], addReading],
   [['add', 'list', 'get', 'remove'], addEntries],
@@ -125,23 +128,74 @@ function addListings(program: Command, run: RunCommand): void {
   program
     .command('tools')
     .description('list the tools of every server, as `convoke call` takes them')
-    .addHelpText(
-      'after',
-      '\nServers that are not available are named on stderr with their reason; the others are listed all the same.\n\n  convoke tools\n  convoke tools --server github --json',
-    )
-    .action(async (_options: object, command: Command) => {
+    .option('--live', 'start every server and wait for it, also those whose tools are known')
+    .addHelpText('after', TOOLS_HELP)
+    .action(async (options: ListingCommandOptions, command: Command) => {
       const { runTools } = await import('./commands/tools.ts')
-      await run(command, runTools)
+      await run(command, (context) => runTools(context, options))
     })
   program
     .command('status')
-    .description('start every server and show its state, and why it is not ready')
-    .addHelpText('after', '\n  convoke status\n  convoke status --strict --json     for a health check')
-    .action(async (_options: object, command: Command) => {
+    .description('show the state of every server, since when, and why it is not ready')
+    .option('--live', 'start every server, also those that sleep until they are needed')
+    .addHelpText('after', STATUS_HELP)
+    .action(async (options: ListingCommandOptions, command: Command) => {
       const { runStatus } = await import('./commands/status.ts')
-      await run(command, runStatus)
+      await run(command, (context) => runStatus(context, options))
     })
 }
+
+const TOOLS_HELP = `
+Tools that an earlier run has listed are shown at once, marked as cached; a call checks them with their server.
+Servers that are not available are named on stderr with their reason; the others are listed all the same.
+
+  convoke tools
+  convoke tools --live
+  convoke tools --server github --json`
+
+const STATUS_HELP = `
+A server whose tools are known sleeps until it is needed (dormant); it is not started for this.
+
+  convoke status
+  convoke status --live --strict     for a health check: exit code 3 unless every server is ready`
+
+function addReasons(program: Command, run: RunCommand): void {
+  program
+    .command('explain')
+    .description('tell why a server or a tool is as it is: where it comes from, its state, its names, its filter')
+    .argument('<name>', 'a server, SERVER/TOOL, a flat name SERVER__TOOL, or a tool as its server calls it')
+    .option('--no-start', 'start nothing; tell only what is known')
+    .addHelpText('after', EXPLAIN_HELP)
+    .action(async (name: string, options: ExplainCommandOptions, command: Command) => {
+      const { runExplain } = await import('./commands/explain.ts')
+      await run(command, (context) => runExplain(context, name, options))
+    })
+  program
+    .command('plan')
+    .description('tell what would be started, kept, put off or ended, and why; starts nothing')
+    .addHelpText('after', PLAN_HELP)
+    .action(async (_options: object, command: Command) => {
+      const { runPlan } = await import('./commands/plan.ts')
+      await run(command, runPlan)
+    })
+}
+
+const EXPLAIN_HELP = `
+Only servers that the name may belong to are started, and only if their tools are not known. Everything that the
+name may mean is shown.
+
+  convoke explain github
+  convoke explain github/create_issue
+  convoke explain create_issue --no-start --json`
+
+const PLAN_HELP = `
+Without --config: what starting your configuration would do.
+With --config FILE: what would change if FILE took the place of your configuration, as if every server of yours were
+connected now. (Only here FILE takes its place; everywhere else it is read on top.)
+Of what changed the fields are named, never their values.
+
+  convoke plan
+  convoke plan --config new.json --json`
 
 function addCall(program: Command, run: RunCommand): void {
   program

@@ -1,7 +1,8 @@
 // Servers as lines for a person.
 
-import type { CatalogNote, ServerState, ServerStatus } from '@convoke/host'
+import type { CatalogNote, ServerLife, ServerState, ServerStatus } from '@convoke/host'
 import { cleanLine } from '@convoke/host'
+import { agoText } from './age.ts'
 import { type Piece, styled, type Terminal } from './terminal.ts'
 
 /** Longest reason on one line, in characters. */
@@ -25,6 +26,19 @@ const STYLES: Readonly<Record<ServerState, 'green' | 'yellow' | 'red' | 'dim' | 
 /** A state in its colour. */
 export function stateText(state: ServerState): Piece {
   return styled(STYLES[state], state)
+}
+
+/** The state of a server. One that its own entry keeps from being used is `not used`, wherever it is told of. */
+export function statusText({ state, reason }: ServerStatus): Piece {
+  return reason?.code === 'CONFIG_PROBLEM' ? styled('red', 'not used') : stateText(state)
+}
+
+/** `cached, 2 h ago`, with the reason if the tools may be others by now; undefined for tools of now. */
+export function cachedText({ tools, cache }: ServerLife, nowMs: number): string | undefined {
+  if (tools.from !== 'cached' || cache.kind !== 'kept') return undefined
+  const { listedAtMs, staleBecause } = cache
+  const text = `cached, ${agoText(listedAtMs, nowMs)}`
+  return staleBecause === undefined ? text : `${text}, may be stale: ${staleBecause}`
 }
 
 /** Tells, on stderr, which servers are not in a listing and why. Faults of the configuration have been told before. */

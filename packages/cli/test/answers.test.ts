@@ -32,6 +32,15 @@ verifies('command.019', async () => {
   const rows: [string, string[]][] = [
     ['tools', ['tools']],
     ['status', ['status']],
+    ['tools', ['tools', '--live']],
+    ['status', ['status', '--live']],
+    ['plan', ['plan']],
+    ['plan', ['plan', '--config', home.configFile]],
+    ['explain', ['explain', 's']],
+    ['explain', ['explain', 'exits']],
+    ['explain', ['explain', 'wrong', '--no-start']],
+    ['explain', ['explain', 's/echo']],
+    ['explain', ['explain', 'echo', '--config', home.configFile]],
     ['resources', ['resources']],
     ['prompts', ['prompts']],
     ['list', ['list']],
@@ -53,6 +62,8 @@ verifies('command.019', async () => {
     ['error', ['read', 'nobody://x']],
     ['error', ['list', '--config', '/absent.json']],
     ['error', ['prompt', 's/nothing']],
+    ['error', ['explain', 'nobody']],
+    ['error', ['plan', '--config', '/absent.json']],
     ['error', ['tols']],
     ['error', []],
     ['call', ['call']],
@@ -73,7 +84,7 @@ verifies('command.019', async () => {
 
 test('has a title and a version in every schema, and notices a wrong answer', async () => {
   const names = (await readdir(schemas)).map((name) => name.replace('.schema.json', ''))
-  expect(names.length).toBe(13)
+  expect(names.length).toBe(15)
   for (const name of names) {
     const text = await readFile(join(schemas, `${name}.schema.json`), 'utf8')
     expect(text).toContain('"const": 1')

@@ -183,7 +183,7 @@ test('asks for a person where a server asks for credentials, and sends a token f
   const env = { WEB_TOKEN: 'CANARY-token-0123456789' }
   const sent = await home.run(['call', 'known/echo', 'text=x'], { env })
   expect([sent.code, sent.stdout]).toEqual([EXIT.ok, 'x\n'])
-  const listed = await home.run(['status'], { env })
+  const listed = await home.run(['status', '--live'], { env })
   expect(listed.stdout).toMatch(/^open {3}needs-auth: .*\nknown {2}ready /m)
   expect(listed.stdout + listed.stderr).not.toContain('CANARY')
   const unset = await home.run(['call', 'known/echo', 'text=x'])

@@ -72,10 +72,10 @@ verifies('command.005', async () => {
   const list = await home.run(['list'])
   expect(list.code).toBe(0)
   expect(list.stdout.split('\n').map((line) => line.replace(/\s+/g, ' ').trim())).toEqual([
-    `old enabled sh -c 'touch ${canary}'`,
-    `new/one enabled touch ${canary} --json -x ''`,
-    'web enabled https://example.com/mcp',
-    'pasted disabled https://example.com',
+    `old enabled user:3 sh -c 'touch ${canary}'`,
+    `new/one enabled user:4 touch ${canary} --json -x ''`,
+    expect.stringMatching(/^web enabled user:\d+ https:\/\/example\.com\/mcp$/),
+    expect.stringMatching(/^pasted disabled user:\d+ https:\/\/example\.com$/),
     '',
   ])
   const { answer } = await home.json(['get', 'new/one'])

@@ -7,7 +7,7 @@ import { EXIT_MEANINGS } from '../src/exit-codes.ts'
 import { EXIT } from '../src/index.ts'
 import { runProgram } from '../src/program.ts'
 import { VERSION } from '../src/version.ts'
-import { BIN, Home } from './command.ts'
+import { BIN, type Ended, Home } from './command.ts'
 
 let home: Home
 beforeAll(async () => {
@@ -65,6 +65,21 @@ verifies('command.002', async () => {
   for (const version of ['v22.23.4', 'v22.24.0', 'v24.22.1', 'v24.30.0', 'v26.12.1', 'v27.0.0', 'v30.1.0-nightly2']) {
     expect(await asNode(version)).toEqual([0, ''])
   }
+})
+
+verifies('command.054', async () => {
+  const fake = join(home.folder, 'old.cjs')
+  await writeFile(fake, "Object.defineProperty(process, 'version', { value: 'v20.20.2' })")
+  const run = (...words: string[]): Promise<Ended> =>
+    home.startProgram(process.execPath, ['--require', fake, BIN, ...words]).ended
+  const error = { code: 'NODE_REFUSED', message: expect.stringMatching(/v20\.20\.2.*install Node 24\.22\.1/) }
+  const tools = await run('tools', '--json')
+  expect(tools.code).toBe(EXIT.configuration)
+  expect(JSON.parse(tools.stdout)).toEqual({ version: 1, error })
+  expect(tools.stderr).toMatch(/install Node 24\.22\.1 or later/)
+  const call = await run('call', 'a/b', '--json')
+  expect(JSON.parse(call.stdout)).toEqual({ version: 1, outcome: 'failed', content: [], error })
+  expect((await run('tools')).stdout).toBe('')
 })
 
 /** The program in this process: what does not come to an action needs no process of its own. */

@@ -73,7 +73,7 @@ verifies(['command.007', 'command.009', 'command.020'], async () => {
 verifies('command.008', async () => {
   await home.configure({ good: scripted(small('good')), slow: scripted({ startDelayMs: 20_000 }) })
   const startedAtMs = performance.now()
-  const { answer, stderr } = await home.json(['tools', '--wait', '2500'])
+  const { answer, stderr } = await home.json(['tools', '--live', '--wait', '2500'])
   expect(performance.now() - startedAtMs).toBeLessThan(12_000)
   expect((answer as Tools).tools.map(({ name }) => name)).toEqual(['good__one'])
   expect((answer as Tools).servers.map(({ name, state }) => [name, state])).toEqual([
@@ -122,13 +122,13 @@ verifies('command.016', async () => {
     'exits early': scripted({ exitAtStart: { code: 3 }, stderr: ['no licence found'] }),
     web: { url: 'http://127.0.0.1:9/mcp' },
   })
-  const human = await home.run(['status'])
+  const human = await home.run(['status', '--live'])
   expect(human.code).toBe(EXIT.ok)
   const lines = human.stdout.split('\n')
   expect(lines[0]).toMatch(/^good {7} {2}ready {2}stdio · 20\d\d-\d\d-\d\d · 1 tool · pid \d+ · 1 line of noise/)
   expect(lines[1]).toMatch(/^exits early {2}failed: .*no licence found/)
   expect(lines[2]).toMatch(/^web {8} {2}failed: /)
-  const { code, answer } = await home.json(['status', '--strict'])
+  const { code, answer } = await home.json(['status', '--live', '--strict'])
   expect(code).toBe(EXIT.notAvailable)
   expect(answer).toMatchObject({
     version: 1,

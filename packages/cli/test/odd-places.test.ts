@@ -116,7 +116,7 @@ test('takes odd words as what they are', async () => {
     [['call', ''], EXIT.usage, '', 'There is no tool ""'],
     [['read', ''], EXIT.usage, '', 'The URI is empty'],
     [['get', ''], EXIT.usage, '', 'There is no server ""'],
-    [['tools', '--wait', '0', '--json', '--server', 's'], EXIT.ok, '"state":"starting"', ''],
+    [['tools', '--live', '--wait', '0', '--json', '--server', 's'], EXIT.ok, '"state":"starting"', ''],
   ]
   for (const [words, code, out, err] of rows) {
     const ended = await home.run(words)

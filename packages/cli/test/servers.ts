@@ -1,5 +1,6 @@
 // Servers for the command's tests, as entries of a configuration file.
 
+import { readFile } from 'node:fs/promises'
 import { type Launch, type StdioScript, scriptedStdio } from '@convoke/testkit'
 
 /** An entry of `mcpServers`. */
@@ -13,4 +14,10 @@ export function entryOf({ command, args, env }: Launch): Entry {
 /** A scripted server as an entry. */
 export function scripted(script: StdioScript = {}): Entry {
   return entryOf(scriptedStdio(script))
+}
+
+/** How many scripted servers with this log have been started. */
+export async function startsIn(log: string): Promise<number> {
+  const text = await readFile(log, 'utf8').catch(() => '')
+  return text.split('\n').filter((line) => line.includes('"start"')).length
 }

@@ -72,7 +72,7 @@ verifies(
     expect(stderr).toMatch(/not available: never lists \(failed\)/)
     await home.whenQuiet()
 
-    const killed = home.start(['tools'], { timeoutMs: 60_000 })
+    const killed = home.start(['tools', '--live'], { timeoutMs: 60_000 })
     await whenRunning(11)
     killed.child.kill('SIGKILL')
     expect((await killed.ended).signal).toBe('SIGKILL')

@@ -289,7 +289,7 @@ class RunningHost implements Host {
       client: this.#trust.introduction('').capabilities ?? {},
       cache: this.#cache,
       isCatalogKept: cacheDirectory !== undefined || options.catalogs !== undefined,
-      cwd: process.cwd(),
+      cwd: workingDirectory(),
       authorization: (definition) => this.#trust.authorization(definition),
       credentials: options.credentials,
       account: (definition) => this.#trust.accountKey(definition),
@@ -470,6 +470,15 @@ class RunningHost implements Host {
       () => {}, // what cannot be read cannot be reaped; the next start tries again
     )
     this.#scope.defer(() => reaping)
+  }
+}
+
+/** It may have been removed; only servers that are started in it cannot do without. */
+function workingDirectory(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return ''
   }
 }
 

@@ -3,20 +3,18 @@ import {
   type CallOutcome,
   type CatalogTool,
   cleanLine,
-  closestNames,
   type Host,
   type JsonObject,
   type ServerStatus,
   type ToolResolution,
 } from '@convoke/host'
 import { addressedServers, spellsFlatName } from '../address.ts'
-import { readArguments, readJsonObject } from '../call-arguments.ts'
+import { readArguments, readJsonObject, unknownArguments } from '../call-arguments.ts'
 import { CommandError, usageError } from '../command-error.ts'
-import { readConfiguration } from '../configuration.ts'
+import { readConfiguration, requireAddressed } from '../configuration.ts'
 import { notAvailable, openHost, settle } from '../connect.ts'
 import { printContent } from '../content.ts'
 import { type CommandContext, JSON_VERSION } from '../context.ts'
-import { declinedNotice, elicitationHandler } from '../elicitation.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { readArgumentFile, readStdin } from '../read-input.ts'
 import { defined } from '../report.ts'
@@ -48,21 +46,36 @@ export async function runCall(
   const bare = names.find((name) => address === `${name}/`)
   if (bare !== undefined)
     throw usageError(`Name a tool of ${JSON.stringify(bare)}: convoke tools --server ${shellWord(bare)}`)
-  if (address.includes('/') && !servers.some((name) => address.startsWith(`${name}/`)))
-    throw unknownServer(address, names)
+  requireAddressed(address, names)
   const own = all.problems.filter(({ server }) => server !== undefined && servers.includes(server))
   for (const { severity, message } of servers.length === 1 ? own : []) {
     if (severity === 'warning') context.terminal.notice(styled('yellow', 'warning: '), message)
   }
-  const elicit = elicitationHandler(context, answers)
-  await using host = await openHost(context, all, { servers, handlers: { elicit } })
-  host.subscribe(declinedNotice(context))
-  await settle(context, host, servers)
+  await using host = await openHost(context, all, { start: [], answers })
+  await settle(context, host, await meantServers(host, address, servers))
   await using binding = await host.bind({ grace: 'none', signal: context.signal })
   const tool = requireTool(binding.resolveTool(address), { address, host, binding })
+  const status = host.statuses.find(({ name }) => name === tool.server)
+  // Its tools may be known; it has had its time all the same.
+  if (status !== undefined && status.state !== 'ready') throw notAvailable(status)
   const args = given.kind === 'json' ? given.value : readArguments(given.words, tool.inputSchema)
+  for (const notice of unknownArguments(args, tool.inputSchema))
+    context.terminal.notice(styled('yellow', 'warning: '), notice)
   const outcome = await callWithProgress(context, binding, tool, { args, timeoutMs: callOptions.timeout })
   return tellOutcome(context, outcome, tool)
+}
+
+/** Of servers that an address may mean, the one that it means, if everything that they list is known from before; else all of them. */
+async function meantServers(host: Host, address: string, servers: readonly string[]): Promise<readonly string[]> {
+  if (servers.length < 2) return servers
+  const isOpen = servers.some((name) => {
+    const life = host.serverLife(name)
+    return life?.status.state === 'dormant' && life.tools.from === 'nowhere'
+  })
+  if (isOpen) return servers
+  await using binding = await host.bind({ grace: 'none' })
+  const resolution = binding.resolveTool(address)
+  return resolution.kind === 'found' ? [resolution.tool.server] : servers
 }
 
 type Given = { kind: 'words'; words: readonly string[] } | { kind: 'json'; value: JsonObject }
@@ -127,17 +140,6 @@ function unknownTool(address: string, server: string | undefined, near: readonly
       : `Server ${JSON.stringify(server)} has no tool ${JSON.stringify(address.slice(server.length + 1))}.`
   const hint = near.length > 0 ? orList(near) : ' convoke tools lists them all.'
   return new CommandError(EXIT.usage, 'TOOL_UNKNOWN', what + hint)
-}
-
-/** Nothing has to be started to know this: flat names have no slash. */
-function unknownServer(address: string, names: readonly string[]): CommandError {
-  const given = address.slice(0, address.indexOf('/'))
-  const tool = address.slice(address.indexOf('/'))
-  const near = closestNames(given, names, 3).map((name) => name + tool)
-  const none =
-    names.length === 0 ? ' No server is configured; see convoke add --help.' : ' convoke list shows them all.'
-  const hint = near.length > 0 ? orList(near) : none
-  return new CommandError(EXIT.usage, 'SERVER_UNKNOWN', `There is no server for ${JSON.stringify(address)}.${hint}`)
 }
 
 const orList = (near: readonly string[]): string =>

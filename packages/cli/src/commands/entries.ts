@@ -6,6 +6,7 @@ import {
   type ConfigEntry,
   checkServer,
   cleanLine,
+  type DefinitionSource,
   type JsonObject,
   type LoadedConfig,
   namesSecret,
@@ -22,7 +23,7 @@ import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { defined } from '../report.ts'
 import { shellWord } from '../shell-word.ts'
 import { isRecord } from '../signature.ts'
-import { type Piece, styled } from '../terminal.ts'
+import { type Piece, styled, type Terminal } from '../terminal.ts'
 
 /** What stands in place of a value that may be a secret. */
 const HIDDEN = '<hidden>'
@@ -258,33 +259,44 @@ function withoutArgumentSecrets(args: readonly unknown[]): unknown[] {
 
 const withoutUserInfo = (url: string): string => url.replace(/^([^/?#]*:\/\/)[^/?#]*@/, `$1${HIDDEN}@`)
 
+function tellEmpty(terminal: Terminal, { files }: LoadedConfig): void {
+  terminal.notice('No server is configured. Add one: convoke add NAME -- COMMAND ARGS, or convoke add NAME --url URL.')
+  for (const { path, found } of files)
+    terminal.notice(styled('dim', `  ${found ? 'read' : 'not there'}: ${cleanLine(path, 400)}`))
+}
+
 function printList({ terminal }: CommandContext, loaded: LoadedConfig): void {
   const pairs = pairsIn(loaded)
   if (pairs.length === 0) {
-    terminal.notice(
-      'No server is configured. Add one: convoke add NAME -- COMMAND ARGS, or convoke add NAME --url URL.',
-    )
-    for (const { path, found } of loaded.files)
-      terminal.notice(styled('dim', `  ${found ? 'read' : 'not there'}: ${cleanLine(path, 400)}`))
+    tellEmpty(terminal, loaded)
     return
   }
   const width = Math.min(32, Math.max(...pairs.map(([{ name }]) => cleanLine(name).length)))
+  const origins = Math.max(...pairs.map(([{ source }]) => originOf(source).length))
   for (const [definition, { value }] of pairs) {
-    const { command, args, url } = transportOf(value)
-    const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => word !== undefined)
-    const target = words.length > 0 ? words.map((word) => shellWord(String(word))).join(' ') : String(url ?? '')
+    const target = targetText(transportOf(value))
     terminal.print(
       styled('bold', cleanLine(definition.name).padEnd(width)),
       '  ',
       stateOf(definition),
       '  ',
-      cleanLine(target, 120),
+      styled('dim', originOf(definition.source).padEnd(origins)),
+      ...(target === '' ? [] : ['  ', cleanLine(target, 120)]),
     )
   }
   for (const { path, layer, found } of loaded.files) {
     terminal.notice(styled('dim', `${found ? 'read' : 'not there'}: ${cleanLine(path, 400)} (${layer})`))
   }
 }
+
+/** The command line, or the address. */
+function targetText({ command, args, url }: JsonObject): string {
+  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => word !== undefined)
+  return words.length > 0 ? words.map((word) => shellWord(String(word))).join(' ') : String(url ?? '')
+}
+
+/** Layer and line; the files of the layers are named below the list. */
+const originOf = ({ layer, line }: DefinitionSource): string => (line === undefined ? layer : `${layer}:${line}`)
 
 function stateOf({ enabled, problem }: ServerDefinition): Piece {
   if (!enabled) return styled('dim', 'disabled')

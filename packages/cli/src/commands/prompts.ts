@@ -2,8 +2,8 @@ import { type CatalogPrompt, cleanLine, type JsonObject, type ServerStatus } fro
 import { addressedServers } from '../address.ts'
 import { readArguments, readJsonObject } from '../call-arguments.ts'
 import { CommandError, usageError } from '../command-error.ts'
-import { readConfiguration } from '../configuration.ts'
-import { absentServers, notAvailable, openHost, openView, settle } from '../connect.ts'
+import { readConfiguration, requireAddressed } from '../configuration.ts'
+import { absentServers, notAvailable, openHost, openView, settle, sleepersFor } from '../connect.ts'
 import { printContent } from '../content.ts'
 import { type CommandContext, JSON_VERSION } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
@@ -17,7 +17,7 @@ import { NOTHING_CONFIGURED } from './tools.ts'
 /** `convoke prompts`: the prompts of every server. */
 export async function runPrompts(context: CommandContext): Promise<ExitCode> {
   const { options, terminal, signal } = context
-  await using view = await openView(context)
+  await using view = await openView(context, 'prompts')
   const { binding, statuses, servers } = view
   const { items, failures: all } = await binding.prompts({ signal, ...(servers === undefined ? {} : { servers }) })
   const failures = uniqueFailures(all)
@@ -45,9 +45,12 @@ export async function runPrompt(
   const prepared = json === undefined ? undefined : readJsonObject(json, '--args')
   const loaded = await readConfiguration(context, [])
   const names = loaded.definitions.map((definition) => definition.name)
+  requireAddressed(address, names)
   const servers = addressedServers(address, names) ?? names
-  await using host = await openHost(context, loaded, { servers })
-  await settle(context, host, servers)
+  await using host = await openHost(context, loaded, { start: [] })
+  const { definitions } = loaded
+  const isNamed = servers.length === 1
+  await settle(context, host, isNamed ? servers : sleepersFor('prompts', servers, { host, definitions }))
   await using binding = await host.bind({ grace: 'none', signal })
   const { items } = await binding.prompts({ signal, servers })
   const prompt = items.find((item) => item.name === address || `${item.server}/${item.rawName}` === address)

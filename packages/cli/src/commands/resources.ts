@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { type Aggregate, type CatalogResource, type CatalogResourceTemplate, cleanLine } from '@convoke/host'
+import { type Aggregate, type CatalogResource, type CatalogResourceTemplate, cleanLine, HostError } from '@convoke/host'
 import { CommandError, usageError } from '../command-error.ts'
 import { notAvailable, openView } from '../connect.ts'
 import { resourceLines } from '../content.ts'
@@ -7,6 +7,7 @@ import { type CommandContext, JSON_VERSION } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { defined, serverRow } from '../report.ts'
 import { tellAbsent } from '../server-lines.ts'
+import { shellWord } from '../shell-word.ts'
 import { isRecord } from '../signature.ts'
 import { styled, type Terminal } from '../terminal.ts'
 import { NOTHING_CONFIGURED } from './tools.ts'
@@ -16,7 +17,7 @@ type Failure = Aggregate<unknown>['failures'][number]
 /** `convoke resources`: what every server offers to read, and its templates. */
 export async function runResources(context: CommandContext): Promise<ExitCode> {
   const { options, terminal, signal } = context
-  await using view = await openView(context)
+  await using view = await openView(context, 'resources')
   const { binding, statuses, absent, servers } = view
   const wanted = { signal, ...(servers === undefined ? {} : { servers }) }
   const [resources, templates] = await Promise.all([binding.resources(wanted), binding.resourceTemplates(wanted)])
@@ -59,15 +60,32 @@ export async function runRead(
   const [server, ...more] = options.server
   if (more.length > 0) throw usageError('read takes one --server.')
   if (uri.trim() === '') throw usageError('The URI is empty; convoke resources lists them.')
-  await using view = await openView(context)
+  await using view = await openView(context, 'resources')
   const [absent] = view.absent
   if (server !== undefined && absent !== undefined) throw notAvailable(absent)
-  const result = await view.binding.readResource(uri, { signal, ...(server === undefined ? {} : { server }) })
+  const wanted = { signal, ...(server === undefined ? {} : { server }) }
+  const result = await view.binding.readResource(uri, wanted).catch((error: unknown) => {
+    throw readError(error, uri)
+  })
   const contents = Array.isArray(result['contents']) ? result['contents'] : []
   if (output !== undefined) await writeContents(output, contents)
   else if (options.json) terminal.json({ version: JSON_VERSION, contents })
   else for (const item of contents) for (const line of resourceLines(item)) terminal.print(...line)
   return EXIT.ok
+}
+
+/** Here a server is named with an option. */
+function readError(error: unknown, uri: string): unknown {
+  if (!HostError.is(error)) return error
+  const { code, details } = error
+  const { servers } = details
+  const names = Array.isArray(servers) ? servers.map((name) => shellWord(String(name))).join(', ') : ''
+  if (names === '') return error
+  if (code === 'RESOURCE_UNKNOWN')
+    return new CommandError(EXIT.usage, code, `No server lists ${uri}. Name the one to ask with --server: ${names}`)
+  if (code === 'RESOURCE_AMBIGUOUS')
+    return new CommandError(EXIT.usage, code, `Several servers offer ${uri}. Name one with --server: ${names}`)
+  return error
 }
 
 /** Writes exactly the bytes of the resource; several contents follow one another. */

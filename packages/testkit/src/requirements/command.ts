@@ -91,4 +91,80 @@ export const command: readonly Requirement[] = [
     text: 'reads no configuration and no variables from the folder it is started in',
   },
   { id: 'command.034', milestone, text: 'tells which tools of a server were left out or changed, and why' },
+  {
+    id: 'command.040',
+    milestone: 2,
+    text: 'tells what a start of the configuration would do, server by server and why, and starts nothing',
+  },
+  {
+    id: 'command.041',
+    milestone: 2,
+    text: 'tells what a change to another configuration would do, with the names of the changed fields and no value',
+  },
+  {
+    id: 'command.042',
+    milestone: 2,
+    text: 'shows the problems of a planned configuration with their places, and ends with exit code 4 when nothing of it can be used',
+  },
+  {
+    id: 'command.043',
+    milestone: 2,
+    text: 'explains a server: where it is declared, what it takes the place of, its plan, state, failure, tools and catalog, and what to do',
+  },
+  {
+    id: 'command.044',
+    milestone: 2,
+    text: 'explains a tool by each of its names, and everything that a name may mean',
+  },
+  {
+    id: 'command.045',
+    milestone: 2,
+    text: 'starts only servers that an explained name may belong to and whose tools are not known, and none with --no-start',
+  },
+  {
+    id: 'command.046',
+    milestone: 2,
+    text: 'suggests the near names for a name that nobody can explain, with exit code 2',
+  },
+  {
+    id: 'command.047',
+    milestone: 2,
+    text: 'lists known tools at once and marks their age, without starting their servers; with --live it starts them all',
+  },
+  {
+    id: 'command.048',
+    milestone: 2,
+    text: 'shows sleeping servers as such in status, starts none of them, and says since when each is as it is',
+  },
+  {
+    id: 'command.049',
+    milestone: 2,
+    text: 'calls a tool of a sleeping server, also by its flat name, and leaves every other server asleep',
+  },
+  {
+    id: 'command.050',
+    milestone: 2,
+    text: 'finds the resources and prompts of sleeping servers, and wakes none that has no such thing',
+  },
+  {
+    id: 'command.051',
+    milestone: 2,
+    text: 'tells of arguments that a tool does not declare, and sends them all the same',
+  },
+  {
+    id: 'command.052',
+    milestone: 2,
+    text: 'answers an unknown server with SERVER_UNKNOWN and the near names in every command, and starts nothing for it',
+  },
+  {
+    id: 'command.053',
+    milestone: 2,
+    text: 'calls an entry that cannot be used the same everywhere, and shows in list where each entry stands',
+  },
+  { id: 'command.054', milestone: 2, text: 'answers in JSON also on a Node that it refuses' },
+  {
+    id: 'command.055',
+    milestone: 2,
+    text: 'warns of variables that are written as a shell would write them, and suggests the key that was meant',
+  },
 ]
