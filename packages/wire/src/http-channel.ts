@@ -154,7 +154,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     if (call === undefined) this.#notes++
     const post = new Post(this, text, call)
     if (!this.#session.isMissing || call === undefined || this.#mayOpen(call.method)) return this.again(post)
-    this.#session.after(this.#session.generation).then(
+    this.#session.there().then(
       () => this.move(post),
       (cause: unknown) => post.refuse(noSession(cause)),
     )

@@ -62,6 +62,11 @@ export class LegacySession {
     }))
   }
 
+  /** Resolves when there is a session to send in; for what was not sent in any yet. Rejects with what making one failed with. */
+  there(): Promise<void> {
+    return this.#renewing ?? this.after(this.generation)
+  }
+
   async #renew(): Promise<void> {
     this.generation++
     this.isMissing = true
