@@ -99,14 +99,8 @@ export type {
   StartupSummary,
 } from './events/index.ts'
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
-export {
-  type ConfigureOptions,
-  createCatalogCache,
-  createHost,
-  type Explanation,
-  type Host,
-  type HostOptions,
-} from './host.ts'
+export { type ConfigureOptions, createHost, type Explanation, type Host } from './host.ts'
+export { createCatalogCache, type HostOptions } from './host-options.ts'
 export type { HostConfiguration } from './host-registry.ts'
 export type { TrustOptions } from './host-trust.ts'
 export type {
