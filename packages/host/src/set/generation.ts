@@ -2,8 +2,8 @@ import type { Lease } from '../base/index.ts'
 import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import type { CapturedView } from './captured-view.ts'
+import type { DefinitionFacts } from './definition-facts.ts'
 import type { DesiredConnection } from './desired.ts'
-import type { DefinitionFacts } from './observation.ts'
 import type { ConnectionPlan } from './plan.ts'
 
 /** One server in one generation. */

@@ -14,6 +14,7 @@ import {
 } from '../catalog/index.ts'
 import { resolveTraits, type ServerDefinition, type ServerTraits } from '../config/index.ts'
 import { connectionIdentity } from '../connection/index.ts'
+import type { DefinitionFacts } from './definition-facts.ts'
 import { type DesiredConnection, desiredConnection } from './desired.ts'
 import { type ResolvedEnvironment, resolveEnvironment } from './environments.ts'
 import type { Member } from './generation.ts'
@@ -37,15 +38,6 @@ export interface Observed {
   readonly view: CatalogView
   /** What all of this was made from: while it stays the same, nothing has to be found out again. */
   readonly facts: DefinitionFacts
-}
-
-/** Everything outside of a definition that decides what is found out about it. */
-export interface DefinitionFacts {
-  readonly place: object | string
-  readonly account: AuthScopeKey | undefined
-  readonly credentials: CredentialReading
-  /** Values of the variables that the definition refers to, in their order. */
-  readonly values: readonly (string | undefined)[]
 }
 
 const NO_CREDENTIALS: CredentialReading = { snapshot: { kind: 'none' }, isContended: false }

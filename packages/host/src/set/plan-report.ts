@@ -1,5 +1,6 @@
 // What a plan means, a line per server. Pure.
 import { canonicalJson } from '../base/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
 import type { PlannedServer } from '../events/index.ts'
 import type { PlannedConnection } from './carry-out.ts'
 import type { DesiredConnection } from './desired.ts'
@@ -59,9 +60,14 @@ function retired(rows: readonly PlannedServer[], before: readonly DesiredConnect
 
 /** Names of the fields of a definition that differ; never a value. */
 function changedFields(before: DesiredConnection, next: DesiredConnection): readonly string[] {
-  const [one, other] = [before.definition, next.definition]
-  if (one === other) return []
+  if (before.definition === next.definition) return []
+  const [one, other] = [fieldsOf(before.definition), fieldsOf(next.definition)]
   const names = new Set([...Object.keys(one), ...Object.keys(other)])
-  names.delete('source')
-  return [...names].filter((name) => canonicalJson(one[name as never]) !== canonicalJson(other[name as never])).sort()
+  return [...names].filter((name) => canonicalJson(one[name]) !== canonicalJson(other[name])).sort()
+}
+
+/** As an entry has them: those of the transport stand beside the others. Where it stands is no field. */
+function fieldsOf({ source, transport, ...fields }: ServerDefinition): Readonly<Record<string, unknown>> {
+  const { kind, ...own } = transport
+  return { ...fields, ...own }
 }
