@@ -1,5 +1,4 @@
 // The awaits before a plan: everything that has to be found out about definitions, side by side and within limits. Starts nothing.
-import type { AuthScopeKey } from '../auth/index.ts'
 import { sameJson, untilAborted } from '../base/index.ts'
 import {
   type CacheDecision,

@@ -69,5 +69,7 @@ function changedFields(before: DesiredConnection, next: DesiredConnection): read
 /** As an entry has them: those of the transport stand beside the others. Where it stands is no field. */
 function fieldsOf({ source, transport, ...fields }: ServerDefinition): Readonly<Record<string, unknown>> {
   const { kind, ...own } = transport
-  return { ...fields, ...own }
+  // What one kind has by default is nothing that changed about the other.
+  const given = Object.entries(own).filter(([, value]) => !['[]', '{}'].includes(canonicalJson(value)))
+  return { ...fields, ...Object.fromEntries(given) }
 }
