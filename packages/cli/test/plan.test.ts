@@ -84,6 +84,7 @@ verifies('command.041', async () => {
   await home.configure({
     same: scripted({ log }),
     moved: { url: 'http://127.0.0.1:9/mcp', headers: { 'X-Key': 'canary-old' } },
+    'other kind': { url: 'http://127.0.0.1:9/mcp' },
     filtered: scripted({ tools: 2, log }),
     gone: scripted({ log }),
     off: scripted({ log }),
@@ -95,6 +96,7 @@ verifies('command.041', async () => {
       mcpServers: {
         same: scripted({ log }),
         moved: { url: 'http://127.0.0.1:9/mcp', headers: { 'X-Key': 'canary-new' } },
+        'other kind': scripted({ log }),
         filtered: { ...scripted({ tools: 2, log }), tools: { deny: ['tool_1'] }, approvalMode: 'prompt' },
         off: { ...scripted({ log }), enabled: false },
         new: scripted({ log }),
@@ -105,16 +107,17 @@ verifies('command.041', async () => {
   expect([code, (answer as Plan).change]).toEqual([EXIT.ok, true])
   expect(rowsOf(answer as Plan)).toEqual([
     ['same', 'reuse', 'unchanged', []],
-    ['moved', 'start', 'config-changed', ['transport']],
+    ['moved', 'start', 'config-changed', ['headers']],
+    ['other kind', 'start', 'config-changed', ['args', 'auth', 'command', 'url']],
     ['filtered', 'reuse', 'unchanged', ['approvalMode', 'tools']],
     ['off', 'hold', 'disabled', ['enabled']],
     ['new', 'start', 'no-previous', []],
     ['gone', 'retire', 'removed', []],
   ])
   const { stdout, stderr } = await home.run(['plan', '--config', next])
-  expect(stdout).toContain('filtered  reuse   stays connected; changed without a new start: approvalMode, tools\n')
-  expect(stdout).toContain('moved     start   its connection is made of other settings; changed: transport\n')
-  expect(stdout).toContain('gone      retire  it is not in the new configuration\n')
+  expect(stdout).toContain('filtered    reuse   stays connected; changed without a new start: approvalMode, tools\n')
+  expect(stdout).toContain('moved       start   its connection is made of other settings; changed: headers\n')
+  expect(stdout).toContain('gone        retire  it is not in the new configuration\n')
   expect(stdout + stderr + JSON.stringify(answer)).not.toContain('canary')
   expect(await startsIn(log)).toBe(0)
   expect((await home.run(['plan', '--help'])).stdout).toContain('as if every server of yours were\nconnected now')
