@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nextStep, placeText, wrapText } from '../src/explanation.ts'
+import { nextStep, placeText, serverLines, toolLines, wrapText } from '../src/explanation.ts'
 import { EXIT } from '../src/index.ts'
 import { Home } from './command.ts'
 import { scripted, startsIn } from './servers.ts'
@@ -164,4 +164,129 @@ test('tells in words what can be done, and breaks lines between words', () => {
   expect(wrapText('', 5)).toEqual([''])
   expect(placeText({ file: '/a' })).toBe('/a')
   expect(placeText({ file: '/a', line: 3, column: 4 })).toBe('/a:3:4')
+})
+
+type Server = Parameters<typeof serverLines>[0]
+type Tool = Parameters<typeof toolLines>[0]
+
+const nowMs = new Date(2026, 2, 4, 12, 0, 0).getTime()
+const source = { layer: 'user', file: '/c.json', line: 2, column: 3 } as const
+const server: Server['life'] = {
+  status: { name: 's', state: 'ready', sinceAtMs: nowMs, transport: 'http', protocolVersion: '2025-11-25' },
+  declaredBy: { source },
+  environment: 'local',
+  plan: { action: 'start', because: 'no-previous' },
+  generation: 1,
+  cache: { kind: 'empty' },
+  tools: { from: 'live', shown: 3, hidden: 0, filtered: 0 },
+  notes: [],
+}
+const oneTool: Tool = {
+  server: 's',
+  rawName: 't',
+  declaredBy: { source },
+  shownAs: { flat: 's__t' },
+  missingBecause: undefined,
+  filter: { verdict: 'allowed', because: 'there is no filter' },
+  visibility: 'visible',
+  omittedFrom: [],
+  renamedBecause: undefined,
+  connector: undefined,
+  from: 'live',
+  sinceAtMs: nowMs - 7_200_000,
+  cache: { kind: 'kept', atMs: nowMs - 90_000, staleBecause: undefined },
+}
+
+test('shows of a server what there is to show, and nothing else', () => {
+  const plain = [
+    ['state', 'ready since 12:00:00 (http, 2025-11-25)'],
+    ['declared', '/c.json:2:3 (user)'],
+    ['tools', '3, live'],
+    ['catalog', 'nothing is kept of it yet'],
+  ]
+  const facts = { plan: undefined, shadowed: [], nowMs }
+  expect(serverLines({ ...facts, life: server })).toEqual(plain)
+  const reason = { code: 'SERVER_EXITED', message: 'it ended' } as const
+  const failed = { ...server.status, state: 'failed', reason, nextRetryAtMs: nowMs + 5_000, pid: 7 } as const
+  const note = (index: number): Server['life']['notes'][number] => ({
+    ...{ server: 's', item: `tool ${index}`, kind: 'rejected', reason: 'no schema' },
+  })
+  const rich: Server['life'] = {
+    ...server,
+    status: failed,
+    environment: 'box',
+    declaredBy: { source: { layer: 'host' }, plugin: 'Mail' },
+    lastFailure: { code: 'SERVER_EXITED', message: 'it ended', atMs: nowMs },
+    cache: { kind: 'kept', listedAtMs: nowMs - 60_000, staleBecause: 'it speaks otherwise', capabilities: {} },
+    tools: { from: 'cached', shown: 3, hidden: 2, filtered: 1 },
+    notes: Array.from({ length: 9 }, (_, index) => note(index)),
+  }
+  const row = { server: 's', action: 'start', because: 'no-previous', changed: [] } as const
+  const lines = serverLines({ ...facts, life: rich, plan: { row, reason: 'why' }, shadowed: ['/d.json:1:1'] })
+  expect(lines.map(([label, text]) => `${label}: ${text}`)).toEqual([
+    'state: failed since 12:00:00 (http, 2025-11-25, pid 7)',
+    'why: it ended',
+    'next try: not before 12:00:05',
+    'to do: mend what is named above; convoke status --server s tries it again',
+    'declared: host, plugin Mail',
+    'in place of: /d.json:1:1',
+    'runs in: box',
+    'plan: start: why',
+    'tools: 3, from an earlier run; 2 of them hidden from models; 1 left out by its filter',
+    'catalog: kept, as listed 1 min ago; may be stale: it speaks otherwise',
+    ...Array.from({ length: 8 }, (_, index) => `note: tool ${index} rejected: no schema`),
+    'note: … and 1 more (all with --json)',
+  ])
+  const again = { ...rich, status: server.status, notes: [], cache: { kind: 'none', because: 'nobody knows' } } as const
+  expect(serverLines({ ...facts, life: again })).toContainEqual(['failed', '12:00:00 SERVER_EXITED: it ended'])
+  expect(serverLines({ ...facts, life: again })).toContainEqual(['catalog', 'not kept: nobody knows'])
+  const asleep = { ...server, status: { ...server.status, state: 'dormant', reason } } as const
+  expect(serverLines({ ...facts, life: asleep }).map(([label]) => label)).not.toContain('why')
+  const unknown = { ...server, tools: { ...server.tools, from: 'nowhere' } } as const
+  expect(serverLines({ ...facts, life: unknown })).toContainEqual(['tools', 'not known'])
+})
+
+test('shows of a tool what there is to show, and nothing else', () => {
+  expect(toolLines(oneTool, nowMs)).toEqual([
+    ['shown as', 's__t'],
+    ['declared', '/c.json:2:3 (user)'],
+    ['filter', 'allowed: there is no filter'],
+    ['listed', 'live, 2 h ago'],
+    ['catalog', 'kept, as listed 1 min ago'],
+  ])
+  const rich: Tool = {
+    ...oneTool,
+    shownAs: { flat: 's__t', namespaced: { namespace: 'mcp__s', tool: 't' } },
+    renamedBecause: 'it has a space',
+    visibility: 'hidden',
+    omittedFrom: ['model', 'gateway'],
+    connector: { id: 'c1', name: 'Mail' },
+    cache: { kind: 'kept', atMs: nowMs, staleBecause: 'old' },
+  }
+  expect(toolLines(rich, nowMs).map(([label, text]) => `${label}: ${text}`)).toEqual([
+    'shown as: s__t',
+    'to models: mcp__s t',
+    'renamed: it has a space',
+    'declared: /c.json:2:3 (user)',
+    'filter: allowed: there is no filter',
+    'models: do not see it: its server hides it from them; it can be called by name',
+    'not in: model, gateway (omitToolsFrom)',
+    'connector: Mail (c1)',
+    'listed: live, 2 h ago',
+    'catalog: kept, as listed just now; may be stale: old',
+  ])
+  const missing: Tool = {
+    ...oneTool,
+    shownAs: undefined,
+    missingBecause: 'its server does not list it',
+    from: 'nowhere',
+    sinceAtMs: undefined,
+    cache: { kind: 'empty' },
+  }
+  expect(toolLines(missing, nowMs)).toEqual([
+    ['not shown', 'its server does not list it'],
+    ['declared', '/c.json:2:3 (user)'],
+    ['filter', 'allowed: there is no filter'],
+    ['catalog', 'nothing is kept of it yet'],
+  ])
 })

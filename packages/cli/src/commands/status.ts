@@ -6,13 +6,7 @@ import type { ExitCode } from '../exit-codes.ts'
 import { statusRow } from '../report.ts'
 import { cachedText, reasonOf, statusText, tellNotes } from '../server-lines.ts'
 import { styled, type Terminal } from '../terminal.ts'
-import { NOTHING_CONFIGURED } from './tools.ts'
-
-/** What the listings of servers and of their tools take. */
-export interface ListingCommandOptions {
-  /** `--live`: also servers whose tools are known are started. */
-  readonly live?: boolean
-}
+import { type ListingCommandOptions, NOTHING_CONFIGURED } from './tools.ts'
 
 /** `convoke status`: the state of every server, with the reason when it is not ready. */
 export async function runStatus(

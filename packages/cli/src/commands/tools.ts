@@ -6,10 +6,15 @@ import { toolsReport } from '../report.ts'
 import { cachedText, stateText, tellAbsent, tellNotes } from '../server-lines.ts'
 import { signatureOf } from '../signature.ts'
 import { styled, type Terminal } from '../terminal.ts'
-import type { ListingCommandOptions } from './status.ts'
 
 /** Longest description on one line, in characters. */
 const DESCRIPTION_CHARS_MAX = 160
+
+/** What the listings of servers and of their tools take. */
+export interface ListingCommandOptions {
+  /** `--live`: also servers whose tools are known are started. */
+  readonly live?: boolean
+}
 
 /** `convoke tools`: every tool of every server that is known or answers in time, and why the others do not. */
 export async function runTools(
