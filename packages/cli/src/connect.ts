@@ -7,6 +7,7 @@ import {
   type HostOptions,
   type JsonObject,
   type LoadedConfig,
+  type ServerDefinition,
   type ServerLife,
   type ServerStatus,
 } from '@convoke/host'
@@ -40,7 +41,7 @@ export async function openHost(
   const { stateDirectory } = await placesOf(context)
   const host = await createHost({
     ...(await knowing(context, answers)),
-    definitions,
+    definitions: definitions.map(withoutWaiting),
     stateDirectory,
     start: start ?? 'all',
     closeGraceMs: CLOSE_GRACE_MS,
@@ -48,6 +49,11 @@ export async function openHost(
   })
   host.subscribe(declinedNotice(context))
   return host
+}
+
+/** Who is waited for, and for how long, is said on the command line; that a server is needed means here that it starts at once. */
+function withoutWaiting(definition: ServerDefinition): ServerDefinition {
+  return definition.required ? { ...definition, required: false, startup: 'eager' } : definition
 }
 
 /** A host without servers, for what can be told without starting any. It writes no state. Hold it with `await using`. */

@@ -242,6 +242,18 @@ test('shows of a server what there is to show, and nothing else', () => {
   expect(serverLines({ ...facts, life: again })).toContainEqual(['catalog', 'not kept: nobody knows'])
   const asleep = { ...server, status: { ...server.status, state: 'dormant', reason } } as const
   expect(serverLines({ ...facts, life: asleep }).map(([label]) => label)).not.toContain('why')
+  const broken = { code: 'CONFIG_PROBLEM', message: 'no command' } as const
+  const notUsed = { ...server, status: { ...server.status, state: 'disabled', reason: broken } } as const
+  expect(serverLines({ ...facts, life: notUsed }).slice(0, 3)).toEqual([
+    ['state', 'not used since 12:00:00 (http, 2025-11-25)'],
+    ['why', 'no command'],
+    ['to do', 'mend its entry'],
+  ])
+  const eight = serverLines({
+    ...facts,
+    life: { ...server, notes: Array.from({ length: 8 }, (_, index) => note(index)) },
+  })
+  expect(eight.at(-1)).toEqual(['note', 'tool 7 rejected: no schema'])
   const unknown = { ...server, tools: { ...server.tools, from: 'nowhere' } } as const
   expect(serverLines({ ...facts, life: unknown })).toContainEqual(['tools', 'not known'])
 })
@@ -279,6 +291,7 @@ test('shows of a tool what there is to show, and nothing else', () => {
     ...oneTool,
     shownAs: undefined,
     missingBecause: 'its server does not list it',
+    visibility: 'unknown',
     from: 'nowhere',
     sinceAtMs: undefined,
     cache: { kind: 'empty' },

@@ -208,6 +208,21 @@ verifies('command.055', async () => {
   ])
 })
 
+test('waits for a required server no longer than --wait, and starts it for no call of another one', async () => {
+  const [needed, other] = [fresh({ startDelayMs: 20_000 }), fresh({ tools: 1 })]
+  await home.configure({ needed: { ...needed.entry, required: true }, other: other.entry })
+  expect((await home.run(['call', 'other/echo', 'text=x'])).stdout).toBe('x\n')
+  expect(await startsIn(needed.log)).toBe(0)
+  const startedAtMs = performance.now()
+  const { answer } = await home.json(['tools', '--wait', '700'])
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000)
+  expect(catalogs(answer)).toEqual([
+    ['needed', 'starting', undefined, undefined],
+    ['other', 'dormant', 'cached', 1],
+  ])
+  expect(await startsIn(needed.log)).toBe(1)
+})
+
 test('starts what is needed and nothing else', () => {
   const facts = (isEager: boolean, hasKnownTools: boolean, capabilities?: object): WakeFacts => ({
     ...{ isEager, hasKnownTools },
