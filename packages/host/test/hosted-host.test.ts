@@ -200,3 +200,48 @@ verifies('conn.092', async () => {
     expect(rawNames(bound)).toContain('slow/echo')
   })
 })
+
+test('a listing that is being tried again ends with its session, and leaves no timer', async () => {
+  let listings = 0
+  await using web = await startRawHttp({
+    initialize: () => ({ result: { ...GREETING, capabilities: { tools: {}, resources: {} } } }),
+    'tools/list': () => ({ result: { tools: [] } }),
+    'resources/list': () => {
+      listings += 1
+      return { status: 503 }
+    },
+  })
+  const { host } = await hostOf([http('s', web.url)])
+  await host.whenSettled()
+  const binding = await host.bind()
+  const listing = binding.resources()
+  await expect.poll(() => listings).toBe(2) // the next try is a second away
+  const beganAtMs = performance.now()
+  await host.close()
+  expect((await listing).failures).toMatchObject([
+    { server: 's', code: expect.stringMatching(/^(HTTP_STATUS|CONNECTION_LOST)$/) },
+  ])
+  expect(performance.now() - beganAtMs).toBeLessThan(900)
+  expect(listings).toBe(2)
+  await binding[Symbol.asyncDispose]()
+})
+
+test('what is sent a second time was sent, whatever becomes of the second time', async () => {
+  let calls = 0
+  await using web = await startRawHttp({
+    initialize: () => (calls > 0 ? { status: 418 } : { result: GREETING, headers: { 'mcp-session-id': 'one' } }),
+    'tools/list': () => ({ result: { tools: [{ name: 'once', inputSchema: { type: 'object' } }] } }),
+    'tools/call': () => {
+      calls += 1
+      return calls === 1 ? { drop: true } : { status: 404 }
+    },
+  })
+  const definition = http('s', web.url, { tools: { overrides: { once: { idempotent: true } } } })
+  const { host } = await hostOf([definition])
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  const outcome = await binding.call(toolOf(binding, 's/once'), {})
+  expect(calls).toBe(2)
+  expect(outcome.kind).toBe('unknown')
+})

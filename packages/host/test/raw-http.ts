@@ -10,7 +10,9 @@ export interface RawMessage {
 
 /** What to answer: a result, an error, or a result after messages on the same stream. */
 export type RawReply =
-  | { readonly result: object }
+  | { readonly result: object; readonly headers?: Record<string, string> }
+  /** The connection ends without an answer. */
+  | { readonly drop: true }
   | { readonly error: { readonly code: number; readonly message: string } }
   | { readonly status: number; readonly headers?: Record<string, string> }
   | { readonly before: readonly object[]; readonly result: object }
@@ -27,13 +29,18 @@ type Replies = Record<string, (message: RawMessage, headers: IncomingHttpHeaders
 const UNKNOWN: RawReply = { error: { code: -32601, message: 'Method not found' } }
 
 function answer(response: ServerResponse, { id }: RawMessage, reply: RawReply): void {
+  if ('drop' in reply) {
+    response.socket?.destroy()
+    return
+  }
   if ('status' in reply) {
     response.writeHead(reply.status, reply.headers).end()
     return
   }
-  const { before, ...body } = { before: undefined, ...reply }
+  const { before, headers, ...body } = { before: undefined, headers: {}, ...reply }
   const text = JSON.stringify({ jsonrpc: '2.0', id, ...body })
-  response.writeHead(200, { 'content-type': before === undefined ? 'application/json' : 'text/event-stream' })
+  const contentType = before === undefined ? 'application/json' : 'text/event-stream'
+  response.writeHead(200, { 'content-type': contentType, ...headers })
   for (const one of before ?? []) response.write(`data: ${JSON.stringify(one)}\n\n`)
   response.end(before === undefined ? text : `data: ${text}\n\n`)
 }

@@ -32,6 +32,8 @@ export interface ListSource {
   readonly platform: Platform
   readonly transport: 'stdio' | 'http'
   readonly secrets: readonly string[]
+  /** Aborted when the session is over. */
+  readonly over?: AbortSignal | undefined
 }
 
 /**
@@ -52,7 +54,7 @@ export async function listAll(source: ListSource, kind: ListKind, request: ListR
     })
   try {
     return await (transport === 'http'
-      ? retryHttp(attempt, { server, platform, endsAtMs, signal: request.signal })
+      ? retryHttp(attempt, { server, platform, endsAtMs, signal: request.signal, over: source.over })
       : attempt())
   } catch (error) {
     const failure = hostErrorOf(error, server, source.secrets)

@@ -16,6 +16,8 @@ export interface RetryOptions {
   /** On the clock of the platform: nothing is tried after it. */
   readonly endsAtMs: number
   readonly signal: AbortSignal | undefined
+  /** Aborted when nothing can succeed any more, such as when the session is over: what was seen last is thrown then. */
+  readonly over?: AbortSignal | undefined
 }
 
 /**
@@ -23,17 +25,23 @@ export interface RetryOptions {
  * @throws what the last attempt threw, or at once on abort.
  */
 export async function retryHttp<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { platform, endsAtMs, signal } = options
+  const { platform, endsAtMs, signal, over } = options
   for (let round = 0; ; round++) {
     try {
       return await attempt()
     } catch (error) {
       const delayMs = DELAYS_MS[round]
-      const isOver = delayMs === undefined || platform.now() + delayMs >= endsAtMs || signal?.aborted === true
-      if (isOver || !isTransient(hostErrorOf(error, options.server))) throw error
-      await pause(platform, delayMs, signal)
+      const isLate = delayMs === undefined || platform.now() + delayMs >= endsAtMs
+      if (isLate || signal?.aborted === true || isAborted(over) || !isTransient(hostErrorOf(error, options.server)))
+        throw error
+      await pause(platform, delayMs, { signal, over })
+      if (isAborted(over)) throw error
     }
   }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true
 }
 
 /** May the same request succeed a second later? */
@@ -51,14 +59,23 @@ function isNotThrough(rpc: unknown): boolean {
   return code === INTERNAL_ERROR && typeof message === 'string' && saysNotThrough(message)
 }
 
-async function pause(platform: Platform, ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Ends early when there is nothing to wait for any more. */
+async function pause(
+  platform: Platform,
+  ms: number,
+  { signal, over }: Pick<RetryOptions, 'signal' | 'over'>,
+): Promise<void> {
   let timer: object | undefined
-  const over = new Promise<void>((resolve) => {
+  let end: () => void = () => {}
+  const passed = new Promise<void>((resolve) => {
+    end = resolve
     timer = platform.setTimer(resolve, ms)
   })
+  over?.addEventListener('abort', end, { once: true })
   try {
-    await untilAborted(over, signal)
+    await untilAborted(passed, signal)
   } finally {
     platform.clearTimer(timer)
+    over?.removeEventListener('abort', end)
   }
 }

@@ -60,6 +60,8 @@ export class ServerSession implements AsyncDisposable {
   #inFlight = 0
   #whenIdle: (() => void) | undefined
   #isClosed = false
+  /** Made for the first listing: what is tried again stops when the session is over. */
+  #over: AbortController | undefined
   #info: { told: JsonObject | undefined; shown: JsonObject } = { told: undefined, shown: {} }
 
   constructor({ server, transport, platform, session, secrets, judge }: ServerSessionInit) {
@@ -69,9 +71,7 @@ export class ServerSession implements AsyncDisposable {
     this.#session = session
     this.#platform = platform
     this.#judge = judge
-    void session.closed.then(() => {
-      this.#isClosed = true
-    })
+    void session.closed.then(() => this.#end())
   }
 
   get era(): 'legacy' | 'modern' {
@@ -139,7 +139,16 @@ export class ServerSession implements AsyncDisposable {
   /** Every item of a kind. @throws {HostError} */
   list(kind: ListKind, request: ListRequest = {}): Promise<Listing> {
     const { server, transport, secrets } = this
-    const source = { server, transport, secrets, session: this.#session, platform: this.#platform }
+    this.#over ??= new AbortController()
+    if (this.#isClosed) this.#over.abort()
+    const source = {
+      server,
+      transport,
+      secrets,
+      session: this.#session,
+      platform: this.#platform,
+      over: this.#over.signal,
+    }
     return listAll(source, kind, request)
   }
 
@@ -154,11 +163,16 @@ export class ServerSession implements AsyncDisposable {
 
   /** Ends it; requests in flight fail. Resolves when nothing is left of it. */
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#end()
     await this.#session.close()
   }
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #end(): void {
+    this.#isClosed = true
+    this.#over?.abort()
   }
 
   async #through<Answer>(

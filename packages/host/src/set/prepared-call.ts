@@ -183,10 +183,20 @@ export class PreparedCall implements AsyncDisposable {
       const failure = this.#refused(hostErrorOf(error, this.tool.server))
       const leftMs = endsAtMs - this.#nowMs
       if (!this.#mayRepeat(failure) || leftMs <= 0) throw failure
-      return session.callTool(params, {
+      return this.#repeat(params, {
         ...requestOptions(options, { ...limits, totalTimeoutMs: leftMs }),
         ...this.#stays(),
       })
+    }
+  }
+
+  /** Whatever becomes of it, the first one had left. */
+  async #repeat(params: JsonObject, options: RequestOptions): Promise<ToolResult> {
+    try {
+      return await this.#init.bound.session.callTool(params, options)
+    } catch (error) {
+      const failure = hostErrorOf(error, this.tool.server)
+      throw failure.details['sent'] === false ? failure.with({ sent: true }) : failure
     }
   }
 
