@@ -58,6 +58,8 @@ export class ConnectionSet implements LiveServers {
   /** The last failure of each published server. */
   readonly #failures = new Map<string, ToldFailure>()
   #resources: ResourceClient | undefined
+  /** When the connection that a server had before is over, by its name. */
+  readonly #leaving = new Map<string, Promise<void>>()
   #generation: Shared<Generation> | undefined
   #published: Lease<Generation> | undefined
   #definitions: readonly ServerDefinition[] = []
@@ -156,14 +158,12 @@ export class ConnectionSet implements LiveServers {
     const { emit } = this.#settings
     const gate = new PublicationGate(emit)
     this.#generations += 1
-    const members = carryOut(planned, this.#settings, {
-      connections: this.#connections,
-      emit: (catalog, event) => {
-        if (this.#silenced.has(catalog)) return
-        this.#noteFailure(event)
-        gate.emit(event)
-      },
-    })
+    const emitFor = (catalog: Member['catalog'], event: HostEvent): void => {
+      if (this.#silenced.has(catalog)) return
+      this.#noteFailure(event)
+      gate.emit(event)
+    }
+    const members = carryOut(planned, this.#settings, { connections: this.#connections, emit: emitFor })
     const next = new Generation(this.#generations, members)
     const retired = this.#published
     this.#silenceOthers(members)
@@ -174,14 +174,27 @@ export class ConnectionSet implements LiveServers {
     gate.publish()
     const retiring = retired === undefined ? undefined : Promise.resolve(retired[Symbol.asyncDispose]()).catch(() => {})
     this.#forgetClosed()
+    if (retired !== undefined) this.#noteLeaving(retired.value)
     for (const [server, { plan, connection }] of members) {
-      // A replaced server may need the port or the lock of the old one: it is gone before the new one starts, unless a binding still uses it.
-      const released = retired?.value.whenReleased(server)
+      // A server may need the port or the lock of the old one: that is gone before the new one starts, unless a binding still uses it.
+      const released = this.#leaving.get(server)
       if (released !== undefined && plan.kind !== 'reuse') connection.value.startAfter(released)
       if (plan.kind === 'start') connection.value.need()
     }
-    this.#keep(reportStartup(next, emit))
+    this.#keep(reportStartup(next, { emit, emitFor }))
     if (retiring !== undefined) this.#keep(retiring.then(() => this.#forgetClosed()))
+  }
+
+  /** Also those that are not in the next generation: they may come back while their old connection is still ending. */
+  #noteLeaving(generation: Generation): void {
+    for (const server of generation.members.keys()) {
+      const released = generation.whenReleased(server)
+      if (released === undefined) continue
+      const all = Promise.allSettled([this.#leaving.get(server), released]).then(() => {
+        if (this.#leaving.get(server) === all) this.#leaving.delete(server)
+      })
+      this.#leaving.set(server, all)
+    }
   }
 
   /** What is no longer published says nothing under a name that others have now. */
@@ -347,8 +360,13 @@ export class ConnectionSet implements LiveServers {
     throw new HostError('SERVER_UNKNOWN', `There is no server "${server}"`, { details: { server } })
   }
 
+  /** What the last binding gave back may still be ending: the close waits for that, too. */
   #forgetClosed(): void {
-    for (const [connection, shared] of this.#connections) if (shared.isClosed) this.#connections.delete(connection)
+    for (const [connection, shared] of this.#connections) {
+      if (!shared.isClosed) continue
+      this.#connections.delete(connection)
+      this.#keep(connection[Symbol.asyncDispose]().catch(() => {}))
+    }
   }
 
   /** Awaited by the close. */

@@ -36,7 +36,8 @@ export class DedicatedPorts {
     const opening = openDedicated(connection, { ...options, signal: whole }, this.#settings)
     this.#opening.set(opening, abort)
     const forget = (): void => void this.#opening.delete(opening)
-    opening.then(({ closed }) => closed.then(forget), forget)
+    // Over, but perhaps not at its end: the close waits for that, too.
+    opening.then((port) => port.closed.then(() => port[Symbol.asyncDispose]()).then(forget, forget), forget)
     return opening
   }
 
