@@ -1,5 +1,5 @@
 // What each kind of step does. Nothing here waits: what a caller waits for is tracked, and settles while later steps run.
-import type { Binding, CallOutcome, CatalogTool, ServerStatus } from '@convoke/host'
+import { type Binding, type CallOutcome, type CatalogTool, HostError, type ServerStatus } from '@convoke/host'
 import { claimOf, untruthIn } from './call-truth.ts'
 import { type HeldBinding, type HeldCall, holdBinding, instanceOf } from './held.ts'
 import { type Dedicated, type Life, programKey } from './life.ts'
@@ -41,13 +41,10 @@ export const ACTIONS: Readonly<Record<Exclude<StepKind, 'heal' | 'restart'>, Act
   'configure-options': (life, step) => change(life, step, optionsOf(step)),
   refresh,
   reconnect,
-  'reconnect-next': (life) => life.host.reconnectOnNextRefresh?.(),
+  'reconnect-next': (life) => life.host.reconnectOnNextRefresh(),
   'wait-settled': waitSettled,
-  'require-ready': (life) => {
-    const waiting = life.host.requireReady?.()
-    if (waiting !== undefined) life.track('requireReady', waiting, { msMax: PATIENCE_MS })
-  },
-  'cancel-startup': (life) => life.host.cancelStartup?.(),
+  'require-ready': (life) => life.track('requireReady', life.host.requireReady(), { msMax: PATIENCE_MS }),
+  'cancel-startup': (life) => life.host.cancelStarts(),
   observe: (life) => {
     look(life)
   },
@@ -80,29 +77,39 @@ export const ACTIONS: Readonly<Record<Exclude<StepKind, 'heal' | 'restart'>, Act
     const values = [undefined, 'one', 'two']
     life.world.env['TOKEN'] = values[a % values.length]
   },
-  policy: () => {},
-  account: () => {},
+  policy: (life, { a }) => {
+    life.trust = { approvals: a % 2 === 0 ? 'ask' : 'never', fullAccess: a % 3 === 0 }
+    life.host.replaceTrust({ trust: life.trust })
+  },
+  account: (life, { a }) => life.signIn(a % 4 === 0 ? undefined : { id: `user-${a % 3}`, grant: `grant-${a}` }),
   disk: (life, { a }) => {
     life.world.isDiskBroken = a % 3 === 0
   },
 }
 
 /** Everything that only looks. */
-export function look({ host }: Life): readonly ServerStatus[] {
-  const statuses = host.statuses
-  for (const { name } of statuses) host.explain?.(name)
-  return statuses
+export function look(life: Life): readonly ServerStatus[] {
+  const { host } = life
+  host.questions()
+  life.track('plan', host.plan(life.definitions), { msMax: PATIENCE_MS })
+  return host.statuses
 }
 
 function bind(life: Life, { a, b }: Step): void {
   const names = [...life.published.keys()]
   const required = a % 6 === 0 ? names.slice(0, 1 + (b % 2)) : []
   const wanted = new Map(life.published)
-  const options = required.length === 0 ? {} : { requiredServers: required }
-  const binding = life.host.bind(options as Parameters<typeof life.host.bind>[0])
+  const capture = { wanted }
+  life.capturing.add(capture)
+  const binding = life.host.bind({
+    ...(required.length === 0 ? {} : { requiredServers: required }),
+    ...(b % 3 === 0 ? { grace: 'none' as const } : {}),
+  })
   life.track('bind', binding, {
     msMax: PATIENCE_MS,
+    failed: () => life.capturing.delete(capture),
     done: (taken: Binding) => {
+      life.capturing.delete(capture)
       life.bindingCount += 1
       const facts = { number: life.bindingCount, takenAtMs: life.world.timeline.nowMs, wanted }
       life.bindings.push(holdBinding(taken, facts))
@@ -127,7 +134,8 @@ function release(life: Life, held: HeldBinding): void {
 
 function call(life: Life, { a, b }: Step): void {
   const held = life.bindings[a % Math.max(1, life.bindings.length)]
-  const tool = held?.tools[b % Math.max(1, held.tools.length)]
+  // Calls that may be repeated have the most ways to go wrong.
+  const tool = (b % 4 === 0 ? idempotentOf(held, a) : undefined) ?? held?.tools[b % Math.max(1, held.tools.length)]
   if (held === undefined || tool === undefined) return
   const mine = newCall(life, held, tool)
   const timeoutMs = b % 5 === 0 ? 20 + (a % 3_000) : undefined
@@ -137,6 +145,11 @@ function call(life: Life, { a, b }: Step): void {
     { signal: mine.abort.signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
   )
   follow(life, mine, outcome)
+}
+
+function idempotentOf(held: HeldBinding | undefined, a: number): CatalogTool | undefined {
+  const tools = held?.tools.filter(({ rawName }) => rawName === 'idem') ?? []
+  return tools[(a >> 8) % Math.max(1, tools.length)]
 }
 
 function newCall(life: Life, held: HeldBinding, { server, rawName }: CatalogTool): HeldCall {
@@ -174,7 +187,7 @@ function follow(life: Life, mine: HeldCall, outcome: Promise<CallOutcome>): void
 
 function callDirect(life: Life, step: Step): void {
   const server = life.serverOf(step)
-  if (server === undefined || life.host.callTool === undefined) return
+  if (server === undefined) return
   life.callCount += 1
   const tool = ['add', 'find', 'idem'][step.b % 3] as string
   const mine: HeldCall = {
@@ -189,8 +202,13 @@ function callDirect(life: Life, step: Step): void {
     told: 'nothing yet',
   }
   life.calls.set(mine.token, mine)
-  const options = { server: server.name, tool, args: { token: mine.token }, wait: step.b % 2 === 0 }
-  const outcome = life.host.callTool(options)
+  const outcome = life.host.callTool({
+    server: server.name,
+    tool,
+    args: { token: mine.token },
+    wait: step.b % 2 === 0 ? 'ready' : 'no',
+    signal: mine.abort.signal,
+  })
   life.track(`direct call #${mine.token}`, outcome, {
     msMax: CALL_PATIENCE_MS + PATIENCE_MS,
     done: (end) => {
@@ -229,37 +247,37 @@ function optionsOf({ b }: Step): Partial<WantedServer> {
   return { required: b % 4 === 0, eager: (b >> 2) % 2 === 0, usesToken: (b >> 3) % 5 === 0, approvalMode }
 }
 
-/** A new configuration: at once where the host can, at its next start where it cannot. */
+/** A new configuration. */
 function configure(life: Life, server: WantedServer, what: 'set' | 'remove' = 'set'): void {
   const next = new Map(life.wanted)
   if (what === 'remove') next.delete(server.name)
   else next.set(server.name, server)
   life.wanted = next
   life.world.note(`configure ${what} ${JSON.stringify(server)}`)
-  const { host } = life
-  if (host.configure === undefined) return
-  host.plan?.(life.definitions)
   life.configuring += 1
-  life.track('configure', host.configure(life.definitions), {
+  life.track('configure', life.host.configure(life.definitions), {
     msMax: PATIENCE_MS,
     done: () => {
       life.configuring -= 1
       life.published = next
+      // A first listing is no change, so what was told before is not what there was before.
+      life.toldRevisions.delete(server.name)
     },
     failed: (error) => {
       life.configuring -= 1
-      life.violate('a valid configuration is taken', String(error))
+      if (!HostError.is(error, 'HOST_CLOSED')) life.violate('a valid configuration is taken', String(error))
     },
   })
 }
 
 function refresh(life: Life): void {
-  const refreshing = life.host.refresh?.()
-  if (refreshing !== undefined)
-    life.track('refresh', refreshing, {
-      msMax: PATIENCE_MS,
-      failed: (error) => life.violate('a refresh does not fail for what a server does', String(error)),
-    })
+  life.track('refresh', life.host.refresh(), {
+    msMax: PATIENCE_MS,
+    failed: (error) => {
+      if (!HostError.is(error, 'HOST_CLOSED'))
+        life.violate('a refresh does not fail for what a server does', String(error))
+    },
+  })
 }
 
 function reconnect(life: Life, step: Step): void {

@@ -1,12 +1,10 @@
 // The invariants: what must be true of a host after every step, whatever happened. Each has a name, which is what a failing run prints first.
 import type { HostEvent, ServerStatus } from '@convoke/host'
-import { contentOf, type HeldBinding, holds } from './held.ts'
-import type { Life } from './life.ts'
+import { contentOf, type HeldBinding } from './held.ts'
+import { ENDING_MS_MAX, type Life } from './life.ts'
 import type { ServerProcess } from './processes.ts'
 import { allows, programKey, STARTUP_TIMEOUT_MS } from './wanted.ts'
 
-/** The end of a process takes at most its grace, two steps and a kill; with what others hold open a little more. In ms. */
-const ENDING_MS_MAX = 12_000
 /** A connection that nobody holds is closed within this time, in ms. */
 const ORPHAN_MS_MAX = 8_000
 /** A process that has ended is known to have within this time, in ms: others may hold its pipes. */
@@ -32,6 +30,7 @@ export class Checks {
     const { host } = this.#life
     const { statuses } = host
     this.#noteEnds()
+    this.#noteHolders()
     this.#checkStatuses(statuses)
     this.#checkProcesses(statuses)
     this.#checkClients(statuses)
@@ -45,6 +44,13 @@ export class Checks {
     return `${processes.launches} starts, ${network.requests} requests, ${timeline.timerCount} timers`
   }
 
+  /** At the moment in which the close has settled. */
+  atEnd(): void {
+    const { timersLeft } = this.#life.world.timeline
+    if (timersLeft.length > 0)
+      this.#violate('nothing is left after the close', `${timersLeft.length} timers: ${timersLeft.join('; ')}`)
+  }
+
   /** After the host has closed, and what the world still had to do has been done. */
   afterEnd(): void {
     const { world } = this.#life
@@ -52,7 +58,6 @@ export class Checks {
     const left = world.processes.running.filter(({ facts }) => facts.pid !== world.hostPid)
     if (left.length > 0)
       this.#violate('no process is left after the close', left.map(({ facts }) => facts.pid).join(', '))
-    if (world.timeline.timerCount > 0) this.#violate(name, `${world.timeline.timerCount} timers`)
     if (world.network.clients.length > 0)
       this.#violate(name, `HTTP clients ${world.network.clients.map(({ number }) => number).join(', ')}`)
     if (world.network.exchangeCount > 0) this.#violate(name, `${world.network.exchangeCount} HTTP exchanges`)
@@ -72,14 +77,30 @@ export class Checks {
   #heard(event: HostEvent): void {
     const { world, seenNames, isClosed } = this.#life
     world.note(`event ${event.kind} ${'status' in event ? `${event.status.name} ${event.status.state}` : ''}`)
+    if (event.kind === 'tool-catalog.changed') return this.#checkChange(event)
     if (event.kind !== 'server.state-changed') return
     const { status } = event
     this.#checkReason(status)
     if (isClosed) return
-    const isPublished = this.#life.host.statuses.some(({ name }) => name === status.name)
-    if (isPublished) seenNames.add(status.name)
+    const published = this.#life.host.statuses.find(({ name }) => name === status.name)
+    if (published !== undefined && published.state !== status.state)
+      this.#violate(
+        'an event tells what is published',
+        `${status.name} is said to be ${status.state}: ${published.state}`,
+      )
+    if (published !== undefined) seenNames.add(status.name)
     else if (!seenNames.has(status.name))
       this.#violate('no event comes before the publication', `${status.name} is ${status.state} and not published`)
+  }
+
+  #checkChange({ server, revision }: Extract<HostEvent, { readonly kind: 'tool-catalog.changed' }>): void {
+    const { toldRevisions } = this.#life
+    if (toldRevisions.get(server) === revision)
+      this.#violate(
+        'a catalog changes only with its content',
+        `${server} is said to have changed, to ${revision} again`,
+      )
+    toldRevisions.set(server, revision)
   }
 
   #checkReason({ name, state, reason }: ServerStatus): void {
@@ -110,10 +131,22 @@ export class Checks {
   #checkReady({ name, state, serverInfo }: ServerStatus): void {
     if (state !== 'ready') return
     const instance = String(serverInfo?.['version'])
+    const wanted = this.#life.published.get(name)
+    const isOther = wanted !== undefined && serverInfo?.['name'] !== programKey(wanted)
+    if (isOther && this.#life.configuring === 0)
+      this.#violate('a changed server is replaced', `${name} is ready on ${String(serverInfo?.['name'])}`)
     const endedAtMs = this.#endedAtMs.get(instance)
     const { nowMs } = this.#life.world.timeline
     if (endedAtMs !== undefined && nowMs - endedAtMs > NOTICE_MS_MAX)
       this.#violate('a status does not lie', `${name} is ready on ${instance}, which ended ${nowMs - endedAtMs} ms ago`)
+  }
+
+  /** Who may still use an old process of a program, so that it runs beside the next one. */
+  #noteHolders(): void {
+    const { bindings, capturing, dedicated, heldAtMs, world } = this.#life
+    for (const { wanted } of [...bindings, ...capturing])
+      for (const one of wanted.values()) heldAtMs.set(programKey(one), world.timeline.nowMs)
+    for (const { program } of dedicated) heldAtMs.set(program, world.timeline.nowMs)
   }
 
   #noteEnds(): void {
@@ -144,18 +177,14 @@ export class Checks {
       if (server.brain.listedRevision < 0) starting.set(program.key, (starting.get(program.key) ?? 0) + 1)
     }
     for (const [key, count] of starting) {
-      const max = 1 + this.#life.bindings.filter((held) => holds(held, key)).length + this.#dedicatedTo(key)
+      const max = 1 + this.#life.holders(key)
       if (count > max) this.#violate('one start per identity', `${count} processes of ${key} are starting`)
     }
   }
 
-  #dedicatedTo(key: string): number {
-    return [...this.#life.dedicated].filter(({ program }) => program === key).length
-  }
-
   /** Somebody has to have it: the published set, a binding that is still held, or whoever asked for a connection of their own. */
   #isOwned({ number, program }: ServerProcess, statuses: readonly ServerStatus[]): boolean {
-    const { published, wanted, bindings } = this.#life
+    const { published, wanted } = this.#life
     const isMember = statuses.some((status) => {
       const one = published.get(status.name) ?? wanted.get(status.name)
       const fits = [published.get(status.name), wanted.get(status.name)].some(
@@ -165,11 +194,11 @@ export class Checks {
       if (status.state === 'starting' || status.state === 'installing') return true
       return status.state === 'ready' && status.pid === number
     })
-    return isMember || bindings.some((held) => holds(held, program.key)) || this.#dedicatedTo(program.key) > 0
+    return isMember || this.#life.holders(program.key) > 0
   }
 
   #checkClients(statuses: readonly ServerStatus[]): void {
-    const { world, bindings, published, wanted } = this.#life
+    const { world, published, wanted } = this.#life
     const { nowMs } = world.timeline
     const open = new Set<number>()
     for (const { number, program, instance } of world.network.clients) {
@@ -181,8 +210,7 @@ export class Checks {
         if (!fits) return false
         return state === 'starting' || (state === 'ready' && serverInfo?.['version'] === instance)
       })
-      const isOwned =
-        isMember || bindings.some((held) => holds(held, program.key)) || this.#dedicatedTo(program.key) > 0
+      const isOwned = isMember || this.#life.holders(program.key) > 0
       if (isOwned) this.#orphans.delete(number)
       else if (!this.#orphans.has(number)) this.#orphans.set(number, nowMs)
       const sinceMs = nowMs - (this.#orphans.get(number) ?? nowMs)

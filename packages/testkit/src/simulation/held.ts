@@ -37,7 +37,7 @@ export function instanceOf({ statuses }: HeldBinding, server: string): string | 
 }
 
 /** Does the generation behind this binding hold a connection to that program? */
-export function holds({ wanted }: HeldBinding, program: string): boolean {
+export function holds({ wanted }: Pick<HeldBinding, 'wanted'>, program: string): boolean {
   for (const one of wanted.values()) if (programKey(one) === program) return true
   return false
 }

@@ -1,6 +1,8 @@
 // One host in one world, and everything that its callers hold and wait for. Steps act on it, checks look at it.
 import {
-  type CallOutcome,
+  type Account,
+  type AccountChange,
+  type AccountSource,
   createHost,
   type Host,
   type HostEvent,
@@ -8,10 +10,10 @@ import {
   type ServerDefinition,
   type ServerPort,
 } from '@convoke/host'
-import type { HeldBinding, HeldCall, Waiting } from './held.ts'
+import { type HeldBinding, type HeldCall, holds, type Waiting } from './held.ts'
 import type { Step } from './steps.ts'
 import { drain } from './timeline.ts'
-import { definitionOf, programKey, type WantedServer, wantedServer } from './wanted.ts'
+import { definitionOf, HOSTED_ORIGIN, programKey, type WantedServer, wantedServer } from './wanted.ts'
 import { World } from './world.ts'
 
 /** A promise of the host that was broken. */
@@ -19,19 +21,6 @@ export interface Violation {
   readonly invariant: string
   readonly message: string
 }
-
-/** What a host can do besides what every host can. */
-export type WholeHost = Host &
-  Partial<{
-    configure(definitions: readonly ServerDefinition[]): Promise<unknown>
-    plan(definitions: readonly ServerDefinition[]): unknown
-    explain(name: string): unknown
-    refresh(): Promise<unknown>
-    cancelStartup(): void
-    requireReady(): Promise<unknown>
-    reconnectOnNextRefresh(): void
-    callTool(options: { server: string; tool: string; args?: object; wait?: boolean }): Promise<CallOutcome>
-  }>
 
 /** A dedicated connection, open or being opened. */
 export interface Dedicated {
@@ -44,12 +33,16 @@ const STATE_DIRECTORY = '/state'
 const CACHE_DIRECTORY = '/cache'
 /** A close that takes longer is one that does not end. */
 export const CLOSE_MS_MAX = 20_000
+/** In which a process that is ended has ended, in ms. */
+export const ENDING_MS_MAX = 12_000
 const SETTLED_CALLS_KEPT = 4_000
 
 export class Life {
   readonly world: World
   readonly violations: Violation[] = []
   readonly bindings: HeldBinding[] = []
+  /** The configurations of bindings that are being taken: they hold connections already. */
+  readonly capturing: Set<{ readonly wanted: ReadonlyMap<string, WantedServer> }> = new Set()
   readonly dedicated: Set<Dedicated> = new Set()
   readonly waiting: Set<Waiting> = new Set()
   readonly calls: Map<number, HeldCall> = new Map()
@@ -61,26 +54,54 @@ export class Life {
   readonly seenNames: Set<string> = new Set()
   /** Content of a view by its revision, and the other way round, for one life of the host. */
   readonly revisions: Map<string, string> = new Map()
+  /** The last revision that was told of a server's catalog. */
+  readonly toldRevisions: Map<string, string> = new Map()
+  /** When a binding or a dedicated connection last held a connection to a program. */
+  readonly heldAtMs: Map<string, number> = new Map()
+  /** Whether a person may be asked. */
+  trust: { approvals: 'ask' | 'never'; fullAccess: boolean } = { approvals: 'ask', fullAccess: false }
+  /** Who the host is signed in as; undefined: nobody. */
+  account: Account | undefined = { id: 'one', grant: 'grant-1' }
   configuring = 0
   isClosed = true
   bindingCount = 0
   callCount = 0
   eventCount = 0
-  #host: WholeHost | undefined
+  readonly #accounts: AccountSource
+  readonly #accountListeners = new Set<(change: AccountChange) => void>()
+  #host: Host | undefined
   #onEvent: (event: HostEvent) => void = () => {}
 
   constructor(seed: number) {
     this.world = new World(seed)
+    this.#accounts = {
+      origins: [HOSTED_ORIGIN],
+      current: () => this.account,
+      token: (account) => (account.grant === this.account?.grant ? account.grant : undefined),
+      refresh: () => Promise.resolve(false),
+      onChange: (listener) => {
+        this.#accountListeners.add(listener)
+        return () => void this.#accountListeners.delete(listener)
+      },
+    }
     for (const name of ['s0', 's1', 'h0']) this.wanted.set(name, wantedServer(name))
     this.world.ledger.onArrival = (token, arrival) => {
       const call = this.calls.get(token)
       if (call !== undefined) this.#arrived(call, arrival.instance)
     }
+    this.world.onFault = (invariant, message) => this.violate(invariant, message)
+    this.world.processes.onSpawn = (program) => this.#spawned(program.key)
   }
 
-  get host(): WholeHost {
+  get host(): Host {
     if (this.#host === undefined) throw new Error('no host yet')
     return this.#host
+  }
+
+  /** Everything besides the published generation that may hold a connection to a program. */
+  holders(program: string): number {
+    const held = [...this.bindings, ...this.capturing].filter((one) => holds(one, program)).length
+    return held + [...this.dedicated].filter((one) => one.program === program).length
   }
 
   get definitions(): readonly ServerDefinition[] {
@@ -97,26 +118,32 @@ export class Life {
     this.violations.push({ invariant, message })
   }
 
+  /** Somebody signs in, or out. */
+  signIn(account: Account | undefined): void {
+    this.account = account
+    for (const listener of [...this.#accountListeners]) listener('replaced')
+  }
+
   /** Makes a host over the files that are there. */
   async begin(): Promise<void> {
-    this.seenNames.clear()
-    this.revisions.clear()
+    for (const memory of [this.seenNames, this.revisions, this.toldRevisions, this.heldAtMs]) memory.clear()
     const wanted = new Map(this.wanted)
-    const options: HostOptions & Record<string, unknown> = {
+    const options: HostOptions = {
       definitions: this.definitions,
       platform: this.world.platform(),
       stateDirectory: STATE_DIRECTORY,
       cacheDirectory: CACHE_DIRECTORY,
       onEvent: (event) => this.#heard(event),
       handlers: { elicit: () => this.#answerQuestion() },
-      trust: { approvals: 'ask', fullAccess: false },
+      trust: this.trust,
+      account: this.#accounts,
     }
-    let host: WholeHost | undefined
+    let host: Host | undefined
     void createHost(options).then(
       (made) => {
-        host = made as WholeHost
+        host = made
       },
-      (error: unknown) => this.violate('a host can be made', String(error)),
+      (error: unknown) => this.violate('a host can be made', (error as Error).stack ?? ''),
     )
     await this.world.until(() => host !== undefined || this.violations.length > 0, CLOSE_MS_MAX)
     if (host === undefined) return this.violate('a host can be made', 'createHost did not settle')
@@ -176,6 +203,16 @@ export class Life {
     return names[a % Math.max(1, names.length)]
   }
 
+  /** An old process may hold a port or a lock that the next one needs. */
+  #spawned(key: string): void {
+    const { processes, timeline } = this.world
+    const old = processes.servers.filter(({ program, endingAtMs }) => program.key === key && endingAtMs !== undefined)
+    const heldMs = timeline.nowMs - (this.heldAtMs.get(key) ?? Number.NEGATIVE_INFINITY)
+    const isHeld = this.dedicated.size > 0 || heldMs < ENDING_MS_MAX
+    if (old.length > 0 && !isHeld)
+      this.violate('an old process is gone before the next one starts', `${key} starts beside pid ${old[0]?.number}`)
+  }
+
   #heard(event: HostEvent): void {
     this.eventCount += 1
     this.#onEvent(event)
@@ -183,6 +220,8 @@ export class Life {
 
   async #answerQuestion(): Promise<{ action: string; content?: object }> {
     const { random, timeline } = this.world
+    if (this.trust.approvals === 'never')
+      this.violate('nobody is asked when the policy says never', 'a person is asked')
     const accepts = random.chance(60)
     // A person may take longer than the call would be allowed to be silent.
     await new Promise<void>((resolve) => timeline.later(0, random.chance(10) ? 9_000 : 300, resolve))

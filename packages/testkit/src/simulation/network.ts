@@ -1,6 +1,6 @@
 // The simulated network: HTTP servers that forget sessions, refuse, break off and dawdle, behind the port that the wire sends its requests through.
 import { type Exchange, type ExchangeRequest, type ExchangeSink, type HttpClient, WireError } from '@convoke/wire'
-import type { Program, Programs } from './programs.ts'
+import { HOSTED, type Program, type Programs } from './programs.ts'
 import { type Incoming, ServerBrain, type ServerLine, type ServerWorld } from './server-brain.ts'
 import { Pipe } from './timeline.ts'
 
@@ -97,7 +97,10 @@ export class SimulatedClient implements HttpClient {
   }
 
   /** A new session meets a new mood of the server. */
-  greet(): void {
+  greet(by: SimulatedExchange): void {
+    for (const other of this.exchanges)
+      if (other !== by && other.opens)
+        this.world.fault('one recovery for all who need it', `${this.instance} shakes hands twice at the same time`)
     this.brain.end()
     this.brain = new ServerBrain(this.world, this.program, this.instance)
   }
@@ -157,6 +160,11 @@ export class SimulatedExchange implements Exchange {
     }
   }
 
+  /** It begins a session, and its answer is not there yet. */
+  get opens(): boolean {
+    return !this.#isOver && this.sent && this.#message.method === 'initialize'
+  }
+
   begin(): void {
     const { random, timeline } = this.#client.world
     timeline.later(0, 6, () => {
@@ -213,6 +221,7 @@ export class SimulatedExchange implements Exchange {
     world.note(
       `${this.#client.instance} ${this.#request.method} ${this.#message.method ?? ''} ${this.#message.id ?? ''}`,
     )
+    this.#checkCredentials()
     if (this.#request.method === 'DELETE') return this.#deleted()
     const refusal = this.#refusal()
     if (refusal !== undefined) return this.#refuse(refusal)
@@ -222,7 +231,7 @@ export class SimulatedExchange implements Exchange {
       return this.#refuse({ status: 202 })
     }
     if (program.mood === 'start-hangs' && isOpening(this.#message.method)) return
-    if (this.#message.method === 'initialize' || this.#message.method === 'server/discover') this.#client.greet()
+    if (isOpening(this.#message.method)) this.#client.greet(this)
     this.#client.brain.receive(this.#message, this.line)
   }
 
@@ -254,6 +263,15 @@ export class SimulatedExchange implements Exchange {
     const { headers } = this.#request
     for (let at = 0; at < headers.length; at += 2) if (headers[at] === name) return headers[at + 1]
     return undefined
+  }
+
+  /** The token of an account is shown to the servers of its origins, and to nobody else. */
+  #checkCredentials(): void {
+    const shown = this.#header('authorization')
+    const { program, world } = this.#client
+    program.lastAuthorization = shown
+    if (shown?.startsWith('Bearer grant-') === true && !program.key.startsWith(HOSTED))
+      world.fault('a token goes only to its origins', `${shown} arrives at ${program.key}`)
   }
 
   #deleted(): void {

@@ -28,6 +28,8 @@ export class SimulatedProcesses implements ProcessTable {
   #lastPid = 1_000
   /** How many processes were ever started. */
   launches = 0
+  /** Told before each start of a server. */
+  onSpawn: (program: Program) => void = () => {}
 
   constructor(world: ServerWorld) {
     this.#world = world
@@ -90,6 +92,7 @@ export class SimulatedProcesses implements ProcessTable {
 
   spawn(spec: SpawnSpec, program: Program): ChildProcessPort {
     this.launches += 1
+    this.onSpawn(program)
     const pid = ++this.#lastPid
     const server = new ServerProcess(this.#world, program, { pid, spec, table: this })
     if (server.beginning === 'spawn-error') {
@@ -236,17 +239,23 @@ export class ServerProcess extends EventEmitter implements ChildProcessPort {
     const { timeline, random } = this.#world
     this.#world.note(`exit ${this.number} ${code ?? signal}`)
     if (random.chance(30)) this.stderr.push('Simulated last words\n')
-    timeline.later(0, 3, () => this.emit('exit', code, signal))
-    // The pipes close with the last process that holds them; what was written before is still read.
+    timeline.later(0, 3, () => {
+      this.emit('exit', code, signal)
+      this.#closePipes(() => this.emit('close', code, signal))
+    })
+  }
+
+  /** With the last process that holds them; what was written before is still read. */
+  #closePipes(whenRead: () => void): void {
     const holder = this.#grandchild
-    const heldMs = holder !== undefined && this.#init.table.facts(holder) !== undefined ? random.between(10, 900) : 3
-    this.#output.put(random.below(heldMs), () => {
+    const isHeld = holder !== undefined && this.#init.table.facts(holder) !== undefined
+    this.#output.put(this.#world.random.below(isHeld ? 900 : 3), () => {
       this.stdout.push(null)
       this.stderr.push(null)
       let open = 2
       const closed = (): void => {
         open -= 1
-        if (open === 0) this.emit('close', code, signal)
+        if (open === 0) whenRead()
       }
       this.stdout.once('end', closed)
       this.stderr.once('end', closed)

@@ -15,9 +15,9 @@ export type Mood =
 
 /** Every mood, with how likely a step chooses it. */
 export const MOODS: Readonly<Record<Mood, number>> = {
-  good: 40,
+  good: 55,
   slow: 10,
-  flaky: 14,
+  flaky: 16,
   'start-fails': 8,
   'start-hangs': 6,
   'list-fails': 6,
@@ -72,6 +72,8 @@ export type Beginning =
 /** Which eras a program speaks; fixed for its life. */
 export type Eras = 'legacy' | 'modern' | 'both'
 
+/** The beginning of the keys of the hosted server's programs. */
+export const HOSTED = 'h2.sim/'
 const POOL: readonly string[] = ['add', 'find', 'read', 'send', 'stop', 'idem']
 
 /** One server program. All its processes, or all its clients, share what is here. */
@@ -86,11 +88,18 @@ export class Program {
   /** Sessions over HTTP that it still knows, with the client that each belongs to. */
   readonly sessions: Map<string, string> = new Map()
   sessionCount = 0
+  /** What the last request over HTTP was signed with. */
+  lastAuthorization: string | undefined
 
   constructor(key: string, eras: Eras, random: Random) {
     this.key = key
     this.eras = eras
     this.listings.push(chooseTools(random))
+  }
+
+  /** What every tool of it has besides: hosts show a hosted server's tools only with the connector that they belong to. */
+  get toolExtras(): { readonly _meta?: object } {
+    return this.key.startsWith(HOSTED) ? { _meta: { 'convoke/connector': { id: 'post', name: 'Post' } } } : {}
   }
 
   get tools(): readonly string[] {

@@ -11,6 +11,8 @@ export interface ServerWorld {
   readonly timeline: Timeline
   readonly ledger: Ledger
   note(line: string): void
+  /** The host has done what no host should. */
+  fault(invariant: string, message: string): void
 }
 
 /** Where a message goes: on the stream of the request it belongs to, or aside. */
@@ -201,7 +203,7 @@ export class ServerBrain {
     const count = at === 0 && random.chance(80) ? names.length : 2
     if (at + count >= names.length) this.listedRevision = Math.max(this.listedRevision, revision)
     return {
-      tools: names.slice(at, at + count).map((name) => toolOf(name, revision)),
+      tools: names.slice(at, at + count).map((name) => ({ ...toolOf(name, revision), ...this.program.toolExtras })),
       ...(at + count < names.length ? { nextCursor: `${revision}/${at + count}` } : {}),
     }
   }

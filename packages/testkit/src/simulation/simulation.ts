@@ -1,4 +1,5 @@
 // Runs a list of steps against a host in a simulated world, and stops at the first broken promise.
+import type { Binding } from '@convoke/host'
 import { ACTIONS, look } from './actions.ts'
 import { Checks } from './checks.ts'
 import { Life, programKey, type Violation } from './life.ts'
@@ -57,6 +58,7 @@ class Run {
   constructor({ seed, onLine }: SimulationOptions) {
     this.life = new Life(seed)
     this.life.world.trace.onLine = onLine
+    this.life.world.timeline.keepsPlaces = onLine !== undefined
     this.#checks = new Checks(this.life)
   }
 
@@ -118,6 +120,7 @@ class Run {
     look(this.life)
     look(this.life)
     await drain()
+    // What planning reads of the disk takes a moment; what others set in motion is not blamed on it.
     const after = this.#checks.spawnsAndRequests()
     if (before !== after) this.life.violate('looking starts nothing', `${before}; afterwards ${after}`)
   }
@@ -133,21 +136,25 @@ class Run {
     await world.until(() => life.configuring === 0, HEALING_MS_MAX)
     // Longer than any start, call or pause that is under way.
     await world.pass(RETRY_MS)
-    for (const { name, state } of host.statuses)
-      if (state === 'needs-auth' || state === 'needs-input')
-        life.track(`reconnect ${name}`, host.reconnect(name), { msMax: HEALING_MS_MAX })
-    await drain()
+    // Variables may have changed: whoever needs them gets a new connection, and so does whoever was refused.
+    life.track('refresh', host.refresh(), { msMax: HEALING_MS_MAX })
+    await this.#rest()
     const servers = host.statuses.filter(({ state }) => state !== 'disabled').map(({ name }) => name)
-    let isSettled = false
-    void host.whenSettled({ servers }).then(() => {
-      isSettled = true
-    })
-    await world.until(() => isSettled && life.waiting.size === 0, HEALING_MS_MAX)
+    life.track('whenSettled', host.whenSettled({ servers }), { msMax: HEALING_MS_MAX })
+    await this.#rest()
     this.#checks.afterStep()
     for (const { name, state, reason } of host.statuses)
       if (state !== 'ready' && state !== 'disabled')
         life.violate('what is well again comes back', `${name} is ${state}: ${reason?.message}`)
     await this.#compare()
+  }
+
+  /** Nobody waits for anything, and nothing is starting. */
+  async #rest(): Promise<void> {
+    const { waiting, host, world } = this.life
+    const isAtRest = (): boolean =>
+      waiting.size === 0 && host.statuses.every(({ state }) => state !== 'starting' && state !== 'installing')
+    await world.until(isAtRest, HEALING_MS_MAX)
   }
 
   /** A binding of a host at rest shows exactly what the model says. */
@@ -158,21 +165,35 @@ class Run {
     for (const wanted of life.published.values()) {
       if (!wanted.enabled) continue
       const program = life.world.programs.of(programKey(wanted))
-      const shown = binding.tools.filter(({ server }) => server === wanted.name).map(({ rawName }) => rawName)
-      const fits = program.listings.some((listing) =>
-        same(
+      const shown = binding.tools.filter(({ server }) => server === wanted.name)
+      const names = shown.map(({ rawName }) => rawName)
+      const revision = this.#listedBy(binding, wanted.name) ?? program.revision
+      const listing = program.listings[revision] ?? []
+      if (
+        !same(
           listing.filter((tool) => allows(wanted, tool)),
-          shown,
-        ),
+          names,
+        )
       )
-      if (!fits)
-        life.violate('a binding shows what the server lists, filtered', `${wanted.name} shows ${shown.join(' ')}`)
+        life.violate('a binding shows what the server lists, filtered', `${wanted.name} shows ${names.join(' ')}`)
+      if (shown.some(({ description }) => description?.endsWith(` revision ${revision}`) !== true))
+        life.violate('a binding shows the last listing', `${wanted.name} has listed ${revision}`)
     }
     await binding[Symbol.asyncDispose]()
   }
 
-  async #bound(): Promise<Awaited<ReturnType<Life['host']['bind']>> | undefined> {
-    let taken: Awaited<ReturnType<Life['host']['bind']>> | undefined
+  /** The revision that the ready server behind a binding has listed last. */
+  #listedBy({ statuses }: Pick<Binding, 'statuses'>, server: string): number | undefined {
+    const { processes, network } = this.life.world
+    const instance = statuses.find(({ name }) => name === server)?.serverInfo?.['version']
+    const brain =
+      processes.servers.find(({ number }) => `pid ${number}` === instance)?.brain ??
+      network.clients.find((client) => client.instance === instance)?.brain
+    return brain?.listedRevision
+  }
+
+  async #bound(): Promise<Binding | undefined> {
+    let taken: Binding | undefined
     void this.life.host.bind().then((binding) => {
       taken = binding
     })
@@ -190,10 +211,12 @@ class Run {
   async #end(): Promise<void> {
     const { life } = this
     await life.end()
+    if (!this.#isBroken) this.#checks.atEnd()
     await life.world.pass(AFTERMATH_MS)
     if (!this.#isBroken) this.#checks.afterEnd()
     life.bindings.length = 0
     life.dedicated.clear()
+    life.capturing.clear()
     life.configuring = 0
   }
 }

@@ -2,15 +2,15 @@
 import type { TimerHandle } from '@convoke/wire'
 import type { Random } from './random.ts'
 
-/** Something that is going to happen. `timer`: the host asked for it. `world`: the world outside does it. */
+/** Something that is going to happen. */
 interface Due {
   readonly atMs: number
   /** Decides between what is due at the same moment. */
   readonly tie: number
   readonly order: number
-  readonly kind: 'timer' | 'world'
-  readonly background: boolean
   readonly run: () => void
+  /** Where a timer was set, when that is kept. */
+  readonly place?: string
   cancelled: boolean
 }
 
@@ -21,6 +21,8 @@ const LATE_PERCENT = 15
 /** The clock and everything that waits for it. Times are in ms. */
 export class Timeline {
   nowMs = 0
+  /** Keeps where each timer was set: slow, for finding one that is left. */
+  keepsPlaces = false
   readonly #random: Random
   readonly #heap: Due[] = []
   readonly #timers = new Set<Due>()
@@ -35,17 +37,15 @@ export class Timeline {
     return this.#timers.size
   }
 
-  /** How many of them would keep a real process alive. */
-  get foregroundTimerCount(): number {
-    let count = 0
-    for (const { background } of this.#timers) if (!background) count += 1
-    return count
+  /** What is left of them, for a person. */
+  get timersLeft(): readonly string[] {
+    return [...this.#timers].map(({ atMs, place = '' }) => `in ${atMs - this.nowMs} ms ${place}`.trim())
   }
 
   /** For the platform: as Node's timers, never before their time and never in the tick that sets them. */
   setTimer(callback: () => void, ms: number, kind?: 'background'): TimerHandle {
     const lateMs = this.#random.chance(LATE_PERCENT) ? this.#random.below(LATE_MS_MAX) : 0
-    const due = this.#push(this.nowMs + Math.max(1, ms) + lateMs, callback, kind === 'background' ? kind : 'timer')
+    const due = this.#push(this.nowMs + Math.max(1, ms) + lateMs, callback, kind ?? 'timer')
     this.#timers.add(due)
     return due
   }
@@ -84,14 +84,13 @@ export class Timeline {
     return true
   }
 
-  #push(atMs: number, run: () => void, kind: Due['kind'] | 'background'): Due {
+  #push(atMs: number, run: () => void, kind: 'timer' | 'background' | 'world'): Due {
     const due: Due = {
       atMs,
       tie: this.#random.next(),
       order: this.#order++,
-      kind: kind === 'background' ? 'timer' : kind,
-      background: kind === 'background',
       run,
+      ...(this.keepsPlaces && kind !== 'world' ? { place: placeOf(new Error().stack) } : {}),
       cancelled: false,
     }
     const heap = this.#heap
@@ -150,6 +149,20 @@ export class Pipe {
 function isBefore(one: Due, other: Due): boolean {
   if (one.atMs !== other.atMs) return one.atMs < other.atMs
   return one.tie === other.tie ? one.order < other.order : one.tie < other.tie
+}
+
+const FRAMES_SHOWN = 4
+
+/** The frames outside of the simulation. */
+function placeOf(stack = ''): string {
+  const frames = stack
+    .split('\n')
+    .slice(1)
+    .filter((frame) => !frame.includes('/simulation/'))
+  return frames
+    .slice(0, FRAMES_SHOWN)
+    .map((frame) => frame.trim().replace(/\(?file:.*\/packages\//, '('))
+    .join(' < ')
 }
 
 /** After so many turns nothing of Node's own queues is left: what one callback puts off by `setImmediate`, the next turn has done. */

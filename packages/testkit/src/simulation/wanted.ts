@@ -23,6 +23,10 @@ export const TOOL_TIMEOUT_MS = 5_000
 export const TOOL_TOTAL_TIMEOUT_MS = 15_000
 const MESSAGE_BYTES_MAX = 32 * 1024
 
+/** Where the account of the host may be shown. */
+export const HOSTED_ORIGIN = 'http://h2.sim'
+const HOSTED_NAME = 'h2'
+
 /** Every name there can be. */
 export const NAMES: readonly string[] = ['s0', 's1', 's2', 's3', 'h0', 'h1', 'h2']
 
@@ -65,6 +69,7 @@ export function definitionOf(wanted: WantedServer): ServerDefinition {
   return defineServer({
     name,
     transport,
+    ...(name === HOSTED_NAME ? { hosted: true, auth: 'account' } : {}),
     enabled: wanted.enabled,
     required: wanted.required,
     startup: wanted.eager || wanted.required ? 'eager' : 'lazy-when-cached',

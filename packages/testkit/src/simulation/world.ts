@@ -29,6 +29,8 @@ export class World implements ServerWorld {
   /** The host process itself. */
   hostPid: number
   readonly #exitListeners = new Set<() => void>()
+  /** Told when the host does to a server what no host should. */
+  onFault: (invariant: string, message: string) => void = () => {}
   /** The disk is full, or broken. */
   isDiskBroken = false
 
@@ -54,6 +56,10 @@ export class World implements ServerWorld {
   /** Milliseconds of the epoch, as the host sees them. */
   get dateMs(): number {
     return EPOCH_MS + this.timeline.nowMs
+  }
+
+  fault(invariant: string, message: string): void {
+    this.onFault(invariant, message)
   }
 
   note(line: string): void {
@@ -97,6 +103,7 @@ export class World implements ServerWorld {
   /** Lets time pass. */
   async pass(ms: number): Promise<void> {
     const endsAtMs = this.timeline.nowMs + ms
+    await drain()
     for (;;) {
       const nextAtMs = this.timeline.nextAtMs
       if (nextAtMs === undefined || nextAtMs > endsAtMs) break
