@@ -111,7 +111,7 @@ function listenForEnd(ending: AbortController): () => void {
       ending.abort(CANCELLED)
     } else if (performance.now() - firstAtMs > SAME_WISH_MS) process.exit(EXIT.cancelled)
   }
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
   for (const signal of signals) process.on(signal, onSignal)
   return () => {
     for (const signal of signals) process.off(signal, onSignal)

@@ -133,9 +133,12 @@ export class Announcer {
 
 function serverLine(status: ServerStatus, tools: readonly CatalogTool[]): readonly Piece[] {
   const own = tools.filter(({ server }) => server === status.name).map(({ rawName }) => cleanLine(rawName, 60))
-  if (status.state !== 'ready') return [styled('bold', cleanLine(status.name)), ' · ', stateText(status.state)]
+  const isAsleep = status.state === 'dormant' && own.length > 0
+  if (status.state !== 'ready' && !isAsleep)
+    return [styled('bold', cleanLine(status.name)), ' · ', stateText(status.state)]
   const shown = own.slice(0, TOOLS_SHOWN_MAX).join(', ')
   const more = own.length > TOOLS_SHOWN_MAX ? `, and ${own.length - TOOLS_SHOWN_MAX} more` : ''
   const count = own.length === 1 ? '1 tool' : `${own.length} tools`
-  return [styled('bold', cleanLine(status.name)), ` · ${count}: `, shown, more]
+  const known = isAsleep ? [' (known from before; it starts when it is needed)'] : []
+  return [styled('bold', cleanLine(status.name)), ` · ${count}`, ...known, ': ', shown, more]
 }

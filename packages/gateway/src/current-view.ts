@@ -44,7 +44,7 @@ export class CurrentView implements AsyncDisposable {
   static async open(options: CurrentViewOptions): Promise<CurrentView> {
     const current = new CurrentView(options)
     try {
-      current.#view = new View(await options.host.bind({ grace: 'none' }))
+      current.#view = await takeView(options.host)
       return current
     } catch (error) {
       current.#unsubscribe()
@@ -59,7 +59,10 @@ export class CurrentView implements AsyncDisposable {
   #heard(event: HostEvent): void {
     switch (event.kind) {
       case 'tool-catalog.changed':
+        return this.#later()
       case 'set.published':
+        // Whoever came or went has more than tools.
+        this.#offersChanged = { prompts: true, resources: true }
         return this.#later()
       case 'prompt-catalog.changed':
         this.#offersChanged.prompts = true
@@ -138,7 +141,7 @@ export class CurrentView implements AsyncDisposable {
     this.#offersChanged = { prompts: false, resources: false }
     let next: View
     try {
-      next = new View(await this.#options.host.bind({ grace: 'none' }))
+      next = await takeView(this.#options.host)
     } catch {
       return // the host is closing
     }
@@ -147,7 +150,7 @@ export class CurrentView implements AsyncDisposable {
     next.inherit(previous)
     this.#view = next
     previous.retire()
-    const change = { tools: previous.binding.revision !== next.binding.revision, ...changed }
+    const change = { tools: !next.showsAs(previous), ...changed }
     if (change.tools || change.prompts || change.resources) this.#options.onChanged(change)
   }
 
@@ -160,4 +163,9 @@ export class CurrentView implements AsyncDisposable {
     await this.#refreshing
     await this.#view?.[Symbol.asyncDispose]()
   }
+}
+
+async function takeView(host: Host): Promise<View> {
+  const binding = await host.bind({ grace: 'none' })
+  return new View(binding, host.definitions)
 }

@@ -8,22 +8,31 @@ import { type Carriage, carry } from './upstream-call.ts'
 
 export interface IsolationOptions {
   readonly host: Host
-  readonly definitions: readonly ServerDefinition[]
   readonly carriage: Carriage
   readonly logs: LogGate
 }
 
 export class Isolation implements AsyncDisposable {
   readonly #options: IsolationOptions
-  readonly #isolated: ReadonlyMap<string, ServerDefinition>
+  /** The isolated servers of the definitions that were published when they were last asked for. */
+  #isolated: { readonly of: readonly ServerDefinition[]; readonly byName: ReadonlyMap<string, ServerDefinition> } = {
+    of: [],
+    byName: new Map(),
+  }
   readonly #byClient = new Map<Client, Map<string, Dedicated>>()
   readonly #closing = new Set<Promise<void>>()
 
   constructor(options: IsolationOptions) {
     this.#options = options
-    this.#isolated = new Map(
-      options.definitions.filter(({ isolation }) => isolation === 'session').map((one) => [one.name, one]),
-    )
+  }
+
+  #definition(server: string): ServerDefinition | undefined {
+    const { definitions } = this.#options.host
+    if (this.#isolated.of !== definitions) {
+      const isolated = definitions.filter(({ isolation }) => isolation === 'session')
+      this.#isolated = { of: definitions, byName: new Map(isolated.map((one) => [one.name, one])) }
+    }
+    return this.#isolated.byName.get(server)
   }
 
   /** Connections that are open. */
@@ -35,13 +44,13 @@ export class Isolation implements AsyncDisposable {
 
   /** Only sessions have something of their own: a modern client is a new one with each request. */
   covers(client: Client, server: string): boolean {
-    return client.era === 'legacy' && this.#isolated.has(server)
+    return client.era === 'legacy' && this.#definition(server) !== undefined
   }
 
   /** Never rejects. */
   async callTool(exchange: Exchange, { server, rawName }: CatalogTool): Promise<Reply> {
     const { carriage } = this.#options
-    const rules = new ToolRules(this.#isolated.get(server))
+    const rules = new ToolRules(this.#definition(server))
     const dedicated = this.#dedicated(exchange.client, server)
     try {
       const port = await dedicated.port()

@@ -1,6 +1,6 @@
 // Opens a gateway: a host on one side, an endpoint on the other.
 import type { Readable, Writable } from 'node:stream'
-import type { Host, JsonObject, ServerDefinition } from '@convoke/host'
+import type { Host, JsonObject } from '@convoke/host'
 import {
   checkLimit,
   EndpointError,
@@ -48,8 +48,6 @@ export interface GatewayOptions {
   readonly stdio?: GatewayStdioOptions | true
   /** Serve this server alone, without renaming, each session on a connection of its own. */
   readonly transparent?: string
-  /** What is configured: limits, isolation and omitted tools of single servers. Pass what the host was made of. */
-  readonly definitions?: readonly ServerDefinition[]
   /** Default: name `convoke`. */
   readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string }
   readonly limits?: Partial<GatewayLimits>
@@ -97,10 +95,11 @@ const CALL_WAIT_MS = 30_000
 const VERSION = '0.1.0'
 
 /**
- * Serves a host as one MCP server. The host stays the caller's: it is not closed with the gateway.
+ * Serves a host as one MCP server, and follows it when it is configured anew: sessions stay, clients are told what changed. The host stays the
+ * caller's: it is not closed with the gateway.
  *
  * @example
- * const gateway = await serveGateway(host, { http: { port: 8080 }, definitions })
+ * const gateway = await serveGateway(host, { http: { port: 8080 } })
  * console.log(gateway.url)
  * await gateway.close()
  *
@@ -165,17 +164,15 @@ function checkLimits(limits: Partial<GatewayLimits>): void {
 type ServedApplication = SharedApplication | TransparentApplication
 
 async function openApplication(host: Host, options: GatewayOptions): Promise<ServedApplication> {
-  const { transparent, definitions = [], limits = {} } = options
+  const { transparent, limits = {} } = options
   if (transparent !== undefined)
     return new TransparentApplication({
       host,
       server: transparent,
       unanswered: options.questions ?? 'decline',
-      definition: definitions.find(({ name }) => name === transparent),
     })
   return SharedApplication.open({
     host,
-    definitions,
     serverInfo: {
       ...(options.serverInfo ?? { name: 'convoke', title: 'Convoke', version: VERSION }),
     } satisfies JsonObject,

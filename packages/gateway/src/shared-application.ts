@@ -5,9 +5,9 @@ import {
   cleanLine,
   type Host,
   HostError,
+  type HostErrorCode,
   type HostEvent,
   type JsonObject,
-  type ServerDefinition,
 } from '@convoke/host'
 import {
   type Application,
@@ -42,8 +42,6 @@ import { Watching } from './watching.ts'
 export interface SharedOptions {
   readonly host: Host
   readonly serverInfo: JsonObject
-  /** What is configured for each server, as far as it concerns the gateway: isolation, limits, tools that are not for clients. */
-  readonly definitions: readonly ServerDefinition[]
   /** The first lists wait so long for servers that are starting, in ms. */
   readonly listWaitMs: number
   /** A call to a server that is not ready waits so long for it, in ms. */
@@ -67,7 +65,6 @@ export class SharedApplication implements Application, AsyncDisposable {
   readonly #logs = new LogGate(() => performance.now())
   readonly #isolation: Isolation
   readonly #carriage: Carriage
-  readonly #hidden: ReadonlySet<string>
   readonly #unsubscribe: () => void
   /** Servers that have asked something back: the host sends them one call at a time. */
   readonly #askers = new Set<string>()
@@ -79,9 +76,6 @@ export class SharedApplication implements Application, AsyncDisposable {
   private constructor(options: SharedOptions, current: CurrentView) {
     this.#options = options
     this.#current = current
-    this.#hidden = new Set(
-      options.definitions.filter(({ omitToolsFrom }) => omitToolsFrom.includes('gateway')).map(({ name }) => name),
-    )
     this.#carriage = {
       voice: 'named',
       trust: options.host,
@@ -123,7 +117,8 @@ export class SharedApplication implements Application, AsyncDisposable {
   /** An empty list helps nobody, and some clients ask only once: then the first server is waited for, while any still starts. */
   async #whenSomebodyIsReady(): Promise<void> {
     const { host } = this.#options
-    if (host.statuses.some(({ state }) => state === 'ready')) return
+    // What is known of servers that sleep is a list, too.
+    if (host.statuses.some(({ state }) => state === 'ready') || this.#current.view.binding.tools.length > 0) return
     const waiting = new AbortController()
     const unsubscribe = host.subscribe((event) => {
       if (event.kind === 'server.state-changed' && event.status.state === 'ready') waiting.abort()
@@ -185,9 +180,9 @@ export class SharedApplication implements Application, AsyncDisposable {
     return this.#tool(this.#current.view, tool)?.inputSchema
   }
 
-  #tool({ binding }: View, name: unknown): CatalogTool | undefined {
-    const tool = typeof name === 'string' ? binding.tool(name) : undefined
-    return tool !== undefined && this.#hidden.has(tool.server) ? undefined : tool
+  #tool(view: View, name: unknown): CatalogTool | undefined {
+    const tool = typeof name === 'string' ? view.binding.tool(name) : undefined
+    return tool !== undefined && view.hides(tool.server) ? undefined : tool
   }
 
   request(exchange: Exchange): Reply | Promise<Reply> {
@@ -222,12 +217,13 @@ export class SharedApplication implements Application, AsyncDisposable {
   #listTools({ client, params }: Exchange): Reply {
     if (params['cursor'] !== undefined) return invalid('There is one page, and no cursor')
     this.#current.lookAgain()
-    return this.#current.view.toolsFor(this.#hidden)[client.era]
+    return this.#current.view.tools[client.era]
   }
 
   async #listOffers(exchange: Exchange, method: OfferMethod): Promise<Reply> {
     if (exchange.params['cursor'] !== undefined) return invalid('There is one page, and no cursor')
     await this.#settling
+    await this.#wakeFor(CAPABILITY[method])
     const { view } = this.#current
     view.enter()
     try {
@@ -242,7 +238,17 @@ export class SharedApplication implements Application, AsyncDisposable {
   #callTool(exchange: Exchange): Promise<Reply> {
     const { view } = this.#current
     const tool = this.#tool(view, exchange.params['name'])
-    return tool === undefined ? this.#callMissing(exchange) : this.#carryTool(exchange, view, tool, 'first')
+    if (tool === undefined) return this.#callMissing(exchange)
+    return tool.state === 'cached' ? this.#wakeAndCall(exchange, tool) : this.#carryTool(exchange, view, tool, 'first')
+  }
+
+  /** A tool that is known from before: its server is started, and asked what it has now. */
+  async #wakeAndCall(exchange: Exchange, { name, server, rawName }: CatalogTool): Promise<Reply> {
+    await this.#whenReady(server)
+    const { view } = this.#current
+    const tool = this.#tool(view, name)
+    const isThere = tool?.state === 'live' && tool.server === server && tool.rawName === rawName
+    return isThere && !exchange.isOver ? this.#carryTool(exchange, view, tool, 'second') : this.#callMissing(exchange)
   }
 
   /** Never rejects. */
@@ -273,12 +279,13 @@ export class SharedApplication implements Application, AsyncDisposable {
       : { kind: 'error', error: clientError(failure, exchange.client.era) }
   }
 
-  /** The connection was gone before the server saw anything of the call: once more, on a new one. */
-  async #carryAgain(exchange: Exchange, { name, server }: CatalogTool, failure: unknown): Promise<Reply> {
+  /** The connection was gone, or the tool listed anew, before the server saw anything of the call: once more, as it is now. */
+  async #carryAgain(exchange: Exchange, { name, server, rawName }: CatalogTool, failure: unknown): Promise<Reply> {
     await this.#whenReady(server)
     const { view } = this.#current
     const tool = this.#tool(view, name)
-    return tool === undefined || exchange.isOver
+    const isSame = tool?.server === server && tool.rawName === rawName
+    return !isSame || exchange.isOver
       ? { kind: 'error', error: clientError(failure, exchange.client.era) }
       : this.#carryTool(exchange, view, tool, 'second')
   }
@@ -291,6 +298,16 @@ export class SharedApplication implements Application, AsyncDisposable {
     // One that has just crashed is soon back. One that keeps failing is not waited for.
     if (pauseMs > 0 && pauseMs <= Math.min(RETRY_PAUSE_MS_MAX, callWaitMs)) await this.#pause(pauseMs)
     await host.whenSettled({ servers: [server], waitMs: callWaitMs }).catch(() => {})
+    await this.#current.refresh()
+  }
+
+  /** Starts those that sleep and may offer it: only the live server can say what it has. Never rejects. */
+  async #wakeFor(capability: string, server?: string): Promise<void> {
+    const { host, callWaitMs } = this.#options
+    const asleep = host.statuses.filter(({ name, state }) => state === 'dormant' && (server ?? name) === name)
+    const servers = asleep.filter(({ name }) => mayOffer(host, name, capability)).map(({ name }) => name)
+    if (servers.length === 0) return
+    await host.whenSettled({ servers, waitMs: callWaitMs }).catch(() => {})
     await this.#current.refresh()
   }
 
@@ -311,7 +328,7 @@ export class SharedApplication implements Application, AsyncDisposable {
   async #callMissing(exchange: Exchange): Promise<Reply> {
     const name = String(exchange.params['name'])
     const first = this.#current.view.binding.resolveTool(name)
-    if (first.kind === 'server-not-ready' && first.server !== undefined && !this.#hidden.has(first.server)) {
+    if (first.kind === 'server-not-ready' && first.server !== undefined && !this.#current.view.hides(first.server)) {
       await this.#whenReady(first.server)
       const tool = this.#tool(this.#current.view, name)
       if (tool !== undefined && !exchange.isOver) return this.#carryTool(exchange, this.#current.view, tool, 'second')
@@ -331,8 +348,9 @@ export class SharedApplication implements Application, AsyncDisposable {
 
   /** Errors of the host become answers; the view stays open meanwhile. */
   async #guarded(exchange: Exchange, work: (view: View, options: CallOptions) => Promise<Reply>): Promise<Reply> {
-    const { view } = this.#current
     const { _meta: meta, requestState } = exchange.params
+    await this.#wakeFor(neededBy(exchange), isObject(meta) ? serverKey(meta)[SERVER_KEY] : undefined)
+    const { view } = this.#current
     if (requestState !== undefined && exchange.client.era === 'modern') return unknownState()
     view.enter()
     this.#inFlight.enterSomewhere()
@@ -409,12 +427,34 @@ const NOTHING = Symbol('nothing')
 const SERVER_KEY = 'convoke/server'
 
 /** The one key of ours that a client may send: which server it means. */
-function serverKey(meta: JsonObject): JsonObject {
-  return typeof meta[SERVER_KEY] === 'string' ? { [SERVER_KEY]: meta[SERVER_KEY] } : {}
+function serverKey(meta: JsonObject): { readonly [SERVER_KEY]?: string } {
+  const server = meta[SERVER_KEY]
+  return typeof server === 'string' ? { [SERVER_KEY]: server } : {}
 }
 
+const RETRIED: ReadonlySet<HostErrorCode> = new Set(['CONNECTION_LOST', 'CATALOG_CHANGED', 'TOOL_CHANGED'])
+
 function wasNeverSent(error: unknown): boolean {
-  return HostError.is(error, 'CONNECTION_LOST') && error.details['sent'] === false
+  return HostError.is(error) && RETRIED.has(error.code) && error.details['sent'] === false
+}
+
+/** What a server has to have for a list to need it. */
+const CAPABILITY: Readonly<Record<OfferMethod, string>> = {
+  'resources/list': 'resources',
+  'resources/templates/list': 'resources',
+  'prompts/list': 'prompts',
+}
+
+function neededBy({ method, params }: Exchange): string {
+  const { ref } = params
+  if (method === 'completion/complete') return isObject(ref) && ref['type'] === 'ref/prompt' ? 'prompts' : 'resources'
+  return method === 'prompts/get' ? 'prompts' : 'resources'
+}
+
+/** By what it said of itself when it was last there; one that said nothing may. */
+function mayOffer(host: Host, server: string, capability: string): boolean {
+  const cache = host.serverLife(server)?.cache
+  return cache?.kind !== 'kept' || cache.capabilities[capability] !== undefined
 }
 
 function whoAnswers({ method, params }: Exchange): string {

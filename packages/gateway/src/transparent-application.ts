@@ -1,12 +1,5 @@
 // One server, passed through as it is: no names of ours, no text changed, and for each session a connection of its own with exactly its capabilities.
-import {
-  cleanLine,
-  type Host,
-  HostError,
-  type JsonObject,
-  type ServerDefinition,
-  type Subscription,
-} from '@convoke/host'
+import { cleanLine, type Host, HostError, type JsonObject, type Subscription } from '@convoke/host'
 import {
   type Application,
   type Client,
@@ -29,7 +22,6 @@ export interface TransparentOptions {
   readonly host: Host
   readonly server: string
   /** For its limits, and the tools that are not allowed. */
-  readonly definition: ServerDefinition | undefined
   readonly unanswered: Unanswered
 }
 
@@ -58,7 +50,6 @@ interface Mirror {
 
 export class TransparentApplication implements Application, AsyncDisposable {
   readonly #options: TransparentOptions
-  readonly #rules: ToolRules
   readonly #mirrors = new Map<Client, Mirror>()
   readonly #closing = new Set<Promise<void>>()
   /** Input schemas by tool, from the last list that went through. */
@@ -66,7 +57,12 @@ export class TransparentApplication implements Application, AsyncDisposable {
 
   constructor(options: TransparentOptions) {
     this.#options = options
-    this.#rules = new ToolRules(options.definition)
+  }
+
+  /** As the server is configured now. */
+  get #rules(): ToolRules {
+    const { host, server } = this.#options
+    return new ToolRules(host.definitions.find(({ name }) => name === server))
   }
 
   /** Connections that are open. */

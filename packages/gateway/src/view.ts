@@ -1,9 +1,11 @@
 // One binding of the host and what was made of it. It stays open until its last call is over, also when a newer one is served already.
-import type { Binding, ServerPort } from '@convoke/host'
+import type { Binding, ServerDefinition, ServerPort } from '@convoke/host'
 import { type PreparedList, prepareTools } from './lists.ts'
 
 export class View implements AsyncDisposable {
   readonly binding: Binding
+  /** Servers whose tools are not for clients. */
+  readonly #hidden: ReadonlySet<string>
   /** How far each server's log level was lowered on this connection: the index of the level. */
   readonly logLevels: Map<string, number> = new Map()
   readonly #ports = new Map<string, ServerPort | undefined>()
@@ -12,15 +14,29 @@ export class View implements AsyncDisposable {
   #isRetired = false
   #closed: Promise<void> | undefined
 
-  constructor(binding: Binding) {
+  constructor(binding: Binding, definitions: readonly ServerDefinition[]) {
     this.binding = binding
+    this.#hidden = new Set(
+      definitions.filter(({ omitToolsFrom }) => omitToolsFrom.includes('gateway')).map(({ name }) => name),
+    )
   }
 
-  /** The tool list without those of the hidden servers; made when it is first asked for. */
-  toolsFor(hidden: ReadonlySet<string>): PreparedList {
+  /** Are the tools of this server kept from clients? */
+  hides(server: string): boolean {
+    return this.#hidden.has(server)
+  }
+
+  /** The tools that clients see; made when they are first asked for. */
+  get tools(): PreparedList {
     const { tools } = this.binding
-    this.#tools ??= prepareTools(hidden.size === 0 ? tools : tools.filter(({ server }) => !hidden.has(server)))
+    this.#tools ??= prepareTools(this.#hidden.size === 0 ? tools : tools.filter(({ server }) => !this.hides(server)))
     return this.#tools
+  }
+
+  /** Do both show clients the same tools? */
+  showsAs(other: View): boolean {
+    const isSame = this.#hidden.size === other.#hidden.size && [...this.#hidden].every((name) => other.hides(name))
+    return isSame && other.binding.revision === this.binding.revision
   }
 
   /** The connection to a server of this view. */
@@ -32,7 +48,7 @@ export class View implements AsyncDisposable {
 
   /** The same tools as another view: its list is good here, too. */
   inherit(other: View): void {
-    if (other.binding.revision === this.binding.revision) this.#tools = other.#tools
+    if (this.showsAs(other)) this.#tools = other.#tools
   }
 
   enter(): void {

@@ -29,7 +29,7 @@ export async function open({
   const definitions = definitionsOf(servers, overrides)
   const host = await createHost({ definitions, handlers: gatewayHandlers, writeBurst: 'turn', ...hostOptions })
   try {
-    const gateway = await serveGateway(host, { definitions, ...options })
+    const gateway = await serveGateway(host, options)
     const url = gateway.url ?? ''
     return {
       host,

@@ -19,7 +19,7 @@ const {
 for (const flag of flags) v8.setFlagsFromString(flag)
 const definitions = definitionsOf(servers, overrides)
 const host = await createHost({ definitions, handlers: gatewayHandlers, writeBurst: 'turn', http: 'undici' })
-const gateway = await serveGateway(host, { ...options, definitions })
+const gateway = await serveGateway(host, options)
 if (gateway.url === undefined) {
   await gateway.closed
   await host.close()

@@ -41,6 +41,8 @@ import {
 
 /** Every configured server, kept connected. */
 export interface Host extends AsyncDisposable {
+  /** What is published now: the same list until the next generation. */
+  readonly definitions: readonly ServerDefinition[]
   /** One per definition, in their order. Looking starts nothing. */
   readonly statuses: readonly ServerStatus[]
   /** @returns a function that ends the subscription. */
@@ -232,6 +234,10 @@ class RunningHost implements Host {
     this.#reap()
     if (signal?.aborted === true) await this.close()
     else await this.#set.publish({ definitions: this.#registry.current.definitions })
+  }
+
+  get definitions(): readonly ServerDefinition[] {
+    return this.#set.definitions
   }
 
   get statuses(): readonly ServerStatus[] {

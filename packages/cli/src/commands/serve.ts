@@ -10,11 +10,12 @@ import {
   gatewayHandlers,
   serveGateway,
 } from '@convoke/gateway'
-import { createHost, type Host, HostError, type ServerDefinition } from '@convoke/host'
+import { createHost, type Host, HostError, type LoadedConfig, type ServerDefinition } from '@convoke/host'
 import { CommandError, usageError } from '../command-error.ts'
 import { isUnusable, placesOf, readConfiguration, requireServers } from '../configuration.ts'
 import type { CommandContext } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { followConfiguration } from '../follow-configuration.ts'
 import { DEFAULT_PORT, readListenAddress } from '../listen-address.ts'
 import { makeSample } from '../sample.ts'
 import { Announcer } from '../serve-announcer.ts'
@@ -45,9 +46,10 @@ export async function runServe(context: CommandContext, options: ServeCommandOpt
   try {
     await using served = await definitionsFor(context, options)
     await using host = await openServingHost(context, served.definitions, options)
-    await using gateway = await openGateway(host, served.definitions, { context, options, access })
+    await using gateway = await openGateway(host, { context, options, access })
     const announcer = new Announcer(context, host, { url: gateway.url, isSample: served.isSample, ...access })
     await announcer.tellEndpoint()
+    await using _ = followConfiguration({ ...served, context, host })
     await untilEnd(context, gateway, announcer)
     await gateway.close({ drainMs: DRAIN_MS })
     return EXIT.ok
@@ -82,6 +84,10 @@ function readAccess({ env }: CommandContext, options: ServeCommandOptions): Acce
 interface Served extends AsyncDisposable {
   readonly definitions: readonly ServerDefinition[]
   readonly isSample: boolean
+  /** Names to serve; empty: all. */
+  readonly wanted: readonly string[]
+  /** The files of the configuration, there or not. */
+  readonly files: LoadedConfig['files']
 }
 
 /** The configured servers, or the sample set when there is no configuration at all. */
@@ -94,6 +100,8 @@ async function definitionsFor(context: CommandContext, { transparent }: ServeCom
     return {
       ...sample,
       isSample: true,
+      wanted,
+      files: loaded.files,
       definitions: sample.definitions.filter(({ name }) => wanted.length === 0 || wanted.includes(name)),
     }
   }
@@ -109,7 +117,7 @@ async function definitionsFor(context: CommandContext, { transparent }: ServeCom
       `There is no server in ${files.join(' or ')}. Add one: convoke add NAME -- COMMAND ARGS`,
     )
   }
-  return { definitions, isSample: false, [Symbol.asyncDispose]: async () => {} }
+  return { definitions, isSample: false, wanted, files: loaded.files, [Symbol.asyncDispose]: async () => {} }
 }
 
 /** The host outlives the signal: calls in flight are drained first. */
@@ -137,14 +145,9 @@ interface GatewayFacts {
   readonly access: Access
 }
 
-async function openGateway(
-  host: Host,
-  definitions: readonly ServerDefinition[],
-  { context, options, access }: GatewayFacts,
-): Promise<Gateway> {
+async function openGateway(host: Host, { context, options, access }: GatewayFacts): Promise<Gateway> {
   const { transparent, stdio = false, allowHost = [], allowOrigin = [] } = options
   const shared: GatewayOptions = {
-    definitions,
     serverInfo: { name: 'convoke', title: 'Convoke', version: VERSION },
     ...(transparent === undefined ? {} : { transparent }),
   }

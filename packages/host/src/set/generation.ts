@@ -1,5 +1,6 @@
 import type { Lease } from '../base/index.ts'
 import type { CatalogView, ServerCatalog } from '../catalog/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
 import type { ServerConnection } from '../connection/index.ts'
 import type { CapturedView } from './captured-view.ts'
 import type { DefinitionFacts } from './definition-facts.ts'
@@ -26,6 +27,7 @@ export interface Member {
 export class Generation implements AsyncDisposable {
   readonly number: number
   readonly members: ReadonlyMap<string, Member>
+  readonly definitions: readonly ServerDefinition[]
   /** What the last binding saw; the next one sees the same as long as nothing has changed. */
   captured: CapturedView | undefined
   /** When the grace of this generation's starts is over, in monotonic milliseconds; fixed by the first binding that waits. */
@@ -37,6 +39,7 @@ export class Generation implements AsyncDisposable {
   constructor(number: number, members: ReadonlyMap<string, Member>) {
     this.number = number
     this.members = members
+    this.definitions = [...members.values()].map(({ desired }) => desired.definition)
   }
 
   /** When the server's connection of this generation is over, if nobody else holds it; undefined while the generation is held. */

@@ -167,4 +167,24 @@ export const command: readonly Requirement[] = [
     milestone: 2,
     text: 'warns of variables that are written as a shell would write them, and suggests the key that was meant',
   },
+  {
+    id: 'command.060',
+    milestone: 2,
+    text: 'applies a changed configuration while it serves: kept servers keep their processes, and what happens to the others is said with its reason and the fields, never a value',
+  },
+  {
+    id: 'command.061',
+    milestone: 2,
+    text: 'changes nothing for a file that cannot be read as a whole, says once what is wrong with it, and applies the next good one',
+  },
+  {
+    id: 'command.062',
+    milestone: 2,
+    text: 'ends a burst of edits with what was written last, also of a file that another one takes the place of, and leaves no process of what was in between',
+  },
+  {
+    id: 'command.063',
+    milestone: 2,
+    text: 'serves a configuration that appears in place of the sample servers',
+  },
 ]

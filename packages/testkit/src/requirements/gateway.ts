@@ -429,4 +429,25 @@ export const gateway: readonly Requirement[] = [
     milestone: 1,
     source: 'A12 crossed answers',
   },
+  // A host that changes while it is served
+  {
+    id: 'gateway.040',
+    text: 'Tools of sleeping servers are listed at once, and the first call wakes exactly its own server',
+    milestone: 2,
+  },
+  {
+    id: 'gateway.041',
+    text: 'Lists of resources and prompts, and reads, wake the sleeping servers that may offer them, and no other',
+    milestone: 2,
+  },
+  {
+    id: 'gateway.042',
+    text: 'A call that meets a newer listing before it was sent is looked up anew and sent once, or refused with its reason when the tool is gone',
+    milestone: 2,
+  },
+  {
+    id: 'gateway.043',
+    text: 'Servers that come, go or are shown differently while sessions are open are told to the sessions, which stay; calls of kept servers go on',
+    milestone: 2,
+  },
 ]
