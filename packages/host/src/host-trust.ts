@@ -69,7 +69,17 @@ export class HostTrust {
     const selection = this.#account.select(definition)
     if (selection.kind === 'account') return this.#account.authorizationFor(definition)
     if (selection.kind === 'refused') return refusal(definition)
-    return definition.auth === 'oauth' ? this.#authorization?.(definition) : undefined
+    return definition.auth === 'oauth' ? this.#signIn(definition) : undefined
+  }
+
+  /** It is the program's own: when it throws, that is the failure of this server, and of no other. */
+  #signIn(definition: ServerDefinition): Authorization | undefined {
+    try {
+      return this.#authorization?.(definition)
+    } catch (cause) {
+      const why = `The program has no sign-in for server "${definition.name}": its authorization threw`
+      return rejecting(new HostError('AUTH_FAILED', why, { cause, details: { server: definition.name } }))
+    }
   }
 
   /** The sign-in that speaks for the server; undefined where the account does not. */
@@ -124,10 +134,11 @@ function inUse(definitions: readonly ServerDefinition[]): ReadonlySet<string> {
 /** A start that would need the account where it never goes fails before anything is sent. */
 function refusal({ name, environment }: ServerDefinition): Authorization {
   const why = `Server "${name}" would see the account of this host in the environment "${environment}", and it only goes to servers of "local"; give it a static Authorization header of its own`
-  return {
-    header: () => Promise.reject(new HostError('AUTH_REQUIRED', why, { details: { server: name, environment } })),
-    challenge: () => Promise.resolve(false),
-  }
+  return rejecting(new HostError('AUTH_REQUIRED', why, { details: { server: name, environment } }))
+}
+
+function rejecting(error: HostError): Authorization {
+  return { header: () => Promise.reject(error), challenge: () => Promise.resolve(false) }
 }
 
 function present({

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryAuthorization, nodePlatform, type Platform } from '@convoke/host'
+import { type Credentials, memoryAuthorization, nodePlatform, type Platform } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
 import { redactJson } from '../src/base/index.ts'
@@ -343,4 +343,49 @@ test('secrets in arguments and in addresses stay out of what a process says at i
 
 test('a secret of digits where a number stands does not break what is shown', () => {
   expect(redactJson({ at: 123456, text: 'pin 123456' }, ['123456'])).toEqual({ at: 123456, text: 'pin [redacted]' })
+})
+
+test.each([
+  ['nothing', () => undefined],
+  ['a number', async () => 5],
+  ['an unknown kind', async () => ({ snapshot: { kind: 'maybe' }, isContended: false })],
+  ['a key that is no text', async () => ({ snapshot: { kind: 'value', key: 5 }, isContended: false })],
+  [
+    'a record that throws',
+    async () => ({
+      get snapshot() {
+        throw new Error('no')
+      },
+    }),
+  ],
+])('a reader of sign-ins that gives %s counts as unreadable and stops no other server', async (_what, read) => {
+  await using server = await startScriptedHttp({})
+  const credentials = { read } as unknown as Credentials
+  const { host } = await hostOf([http('s', server.url), scripted('other')], { credentials })
+  await using _ = host
+  await host.whenSettled()
+  expect(host.statuses.map(({ state }) => state)).toEqual(['ready', 'ready'])
+  await host.refresh()
+  expect(host.statuses.map(({ state }) => state)).toEqual(['ready', 'ready'])
+})
+
+test('callbacks of the program that throw fail their own server and leave no connection behind', async () => {
+  await using server = await startScriptedHttp({})
+  let isBroken = false
+  const broken = (): undefined => {
+    if (isBroken) throw new Error('no')
+  }
+  const { host } = await hostOf([scripted('kept'), http('live', server.url)], {
+    credentials: { read: async () => ({ snapshot: { kind: 'none' }, isContended: false }), live: broken },
+    authorization: broken,
+  })
+  await using _ = host
+  await host.whenSettled()
+  const { pid } = statusOf(host, 'kept')
+  isBroken = true
+  await host.configure([scripted('kept'), http('live', server.url), http('new', server.url)])
+  await host.whenSettled()
+  expect(host.statuses.map(({ state }) => state).slice(0, 2)).toEqual(['ready', 'ready'])
+  expect(statusOf(host, 'new').state).toBe('needs-auth')
+  expect(statusOf(host, 'kept').pid).toBe(pid)
 })

@@ -1,7 +1,8 @@
 // Makes what a plan says: leases on what is kept, connections for what is new. Starts nothing and says nothing; publication does.
 import { Shared } from '../base/index.ts'
 import { CatalogView, ServerCatalog } from '../catalog/index.ts'
-import { ServerConnection } from '../connection/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
+import { type CredentialKey, ServerConnection } from '../connection/index.ts'
 import type { HostEvent } from '../events/index.ts'
 import type { Member } from './generation.ts'
 import { initialState } from './initial-state.ts'
@@ -86,7 +87,7 @@ function newMember(planned: PlannedConnection, making: Making): Member {
     sink: catalog,
     emit: (event) => emit(catalog, event),
     introduction: settings.introduction?.(definition.name),
-    liveCredentials: () => settings.credentials?.live?.(definition),
+    liveCredentials: () => liveCredentials(definition, settings),
     signIn: () => (observed.credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
     initial: initialState(desired, {
       sinceAtMs: protocol.platform.dateMs(),
@@ -98,6 +99,15 @@ function newMember(planned: PlannedConnection, making: Making): Member {
   const shared = new Shared(connection)
   connections.set(connection, shared)
   return { ...memberFacts(planned), connection: shared.acquire(), catalog, view: viewOf(observed, catalog, previous) }
+}
+
+/** One that throws says nothing: the plan for all servers does not fail for it. */
+function liveCredentials(definition: ServerDefinition, { credentials }: SetSettings): CredentialKey | undefined {
+  try {
+    return credentials?.live?.(definition)
+  } catch {
+    return undefined
+  }
 }
 
 /** A view that means the same is kept, with what it has made of the listing. */

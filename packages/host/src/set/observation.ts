@@ -1,5 +1,5 @@
 // The awaits before a plan: everything that has to be found out about definitions, side by side and within limits. Starts nothing.
-import { sameJson, untilAborted } from '../base/index.ts'
+import { isObject, sameJson, untilAborted } from '../base/index.ts'
 import {
   type CacheDecision,
   type CatalogCacheEntry,
@@ -12,7 +12,7 @@ import {
   ServerCatalog,
 } from '../catalog/index.ts'
 import { resolveTraits, type ServerDefinition, type ServerTraits } from '../config/index.ts'
-import { connectionIdentity } from '../connection/index.ts'
+import { type CredentialSnapshot, connectionIdentity } from '../connection/index.ts'
 import type { DefinitionFacts } from './definition-facts.ts'
 import { type DesiredConnection, desiredConnection } from './desired.ts'
 import { type ResolvedEnvironment, resolveEnvironment } from './environments.ts'
@@ -263,10 +263,26 @@ async function readCredentials(
   const abort = new AbortController()
   const timer = protocol.platform.setTimer(() => abort.abort(), CREDENTIALS_MS_MAX)
   try {
-    return await untilAborted(credentials.read(definition, { signal: abort.signal }), abort.signal)
+    return readingIn(await untilAborted(credentials.read(definition, { signal: abort.signal }), abort.signal))
   } catch {
     return UNREADABLE
   } finally {
     protocol.platform.clearTimer(timer)
   }
+}
+
+/** The reader is the program's own: what has another shape than it should is as good as not read. */
+function readingIn(value: unknown): CredentialReading {
+  if (!isObject(value)) return UNREADABLE
+  const { snapshot, record, isContended } = value
+  const read = snapshotIn(snapshot)
+  if (read === undefined) return UNREADABLE
+  return { snapshot: read, ...(typeof record === 'string' ? { record } : {}), isContended: isContended === true }
+}
+
+function snapshotIn(value: unknown): CredentialSnapshot | undefined {
+  if (!isObject(value)) return undefined
+  const { kind, key } = value
+  if (kind === 'value') return typeof key === 'string' ? { kind, key } : undefined
+  return kind === 'none' || kind === 'unreadable' ? { kind } : undefined
 }
