@@ -90,6 +90,11 @@ export class ConnectionSet implements LiveServers {
     return this.#members
   }
 
+  /** Those of the published generation; the same list as long as it is published. */
+  get definitions(): readonly ServerDefinition[] {
+    return this.#published?.value.definitions ?? []
+  }
+
   /** Number of the published generation; 0 before the first. */
   get generation(): number {
     return this.#published?.value.number ?? 0
