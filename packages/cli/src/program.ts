@@ -344,6 +344,7 @@ function addServe(program: Command, run: RunCommand): void {
 const SERVE_HELP = `
 Without any configuration it serves three sample servers in a temporary folder and writes nothing else.
 Clients of the 2025 and 2026 revisions of MCP are served. Ctrl-C or SIGTERM ends it after the calls in flight.
+It follows the configuration: what is edited is applied while it serves, and what became of each server is said.
 
   convoke serve
   convoke serve --http 127.0.0.1:8080 --require-token
