@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { queryObjects } from 'node:v8'
 import {
   createHost,
   defineServer,
@@ -14,6 +15,7 @@ import {
 } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { describe, expect, test } from 'vitest'
+import { ServerCatalog } from '../src/catalog/index.ts'
 import { PublicationGate } from '../src/events/index.ts'
 import {
   callTool,
@@ -503,4 +505,12 @@ test('the revision of a binding changes exactly when its tools do', async () => 
   expect(await revision()).toBe(first)
   await host.configure([defineServer({ ...definition, parallelToolCalls: true })])
   expect(await revision()).not.toBe(first)
+})
+
+test('what was replaced is not held by what replaced it', async () => {
+  const { host } = await hostOf([scripted('s')])
+  await using _ = host
+  for (let round = 0; round < 8; round += 1) await host.reconnect('s')
+  // Collects garbage first. The one of now, and the one that may just be ending.
+  await expect.poll(() => queryObjects(ServerCatalog, { format: 'count' })).toBeLessThan(4)
 })

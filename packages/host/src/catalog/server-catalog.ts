@@ -49,7 +49,7 @@ interface CatalogProblem {
  * it. The object itself is its identity: together with `revision` it says whether a prepared call still means what was shown.
  */
 export class ServerCatalog {
-  readonly #options: ServerCatalogOptions
+  readonly #options: Omit<ServerCatalogOptions, 'previous'>
   readonly #offers: Offers
   readonly #lock: ReadLock
   /** One refresh after the other. */
@@ -72,10 +72,12 @@ export class ServerCatalog {
   #acceptedTicket = 0
 
   constructor(options: ServerCatalogOptions) {
-    this.#options = options
+    // The one before is not held: each would keep all that ever were.
+    const { previous, ...own } = options
+    this.#options = own
     this.#offers = new Offers(options.platform)
     this.#lock = new ReadLock(options.platform)
-    this.#before = options.previous?.listing ?? options.previous?.before
+    this.#before = previous?.listing ?? previous?.before
   }
 
   /** What was listed last; undefined before the first listing. */

@@ -62,7 +62,8 @@ function memberFacts({ observed, plan }: PlannedConnection): Pick<Member, 'desir
 
 function newMember(planned: PlannedConnection, making: Making): Member {
   const { observed, previous } = planned
-  const { desired, environment } = observed
+  // What the callbacks below hold lives as long as the connection: nothing of the one before may be in it.
+  const { desired, environment, credentials } = observed
   const { definition } = desired
   const { settings, connections, emit } = making
   const { protocol, authorization, watch } = settings
@@ -88,7 +89,7 @@ function newMember(planned: PlannedConnection, making: Making): Member {
     emit: (event) => emit(catalog, event),
     introduction: settings.introduction?.(definition.name),
     liveCredentials: () => liveCredentials(definition, settings),
-    signIn: () => (observed.credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
+    signIn: () => (credentials.snapshot.kind === 'value' ? 'stored' : 'none'),
     initial: initialState(desired, {
       sinceAtMs: protocol.platform.dateMs(),
       // The pause between tries goes on growing, whoever asks for them.
