@@ -36,6 +36,7 @@ export class LegacySession {
   isOpening = false
   readonly #host: SessionHost
   #renewing: Promise<void> | undefined
+  #ending: Promise<void> = Promise.resolve()
 
   constructor(host: SessionHost) {
     this.#host = host
@@ -81,11 +82,15 @@ export class LegacySession {
     }
   }
 
-  /** Tells the server that its session is over; waits for its answer 1 s at most. */
-  async end(): Promise<void> {
+  /** Tells the server that its session is over; waits for its answer 1 s at most, also when somebody else has told it already. */
+  end(): Promise<void> {
     const { id } = this
     this.id = undefined
-    if (id === undefined) return
+    if (id !== undefined) this.#ending = this.#delete(id)
+    return this.#ending
+  }
+
+  async #delete(id: string): Promise<void> {
     const { platform } = this.#host
     let exchange: Exchange | undefined
     await new Promise<void>((resolve) => {
