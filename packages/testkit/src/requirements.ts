@@ -8,6 +8,7 @@ import { gateway } from './requirements/gateway.ts'
 import { house } from './requirements/house.ts'
 import { http } from './requirements/http.ts'
 import type { Requirement } from './requirements/requirement.ts'
+import { simulation } from './requirements/simulation.ts'
 import { wire } from './requirements/wire.ts'
 
 export type { Requirement } from './requirements/requirement.ts'
@@ -22,6 +23,7 @@ export const requirements: readonly Requirement[] = [
   ...command,
   ...gateway,
   ...http,
+  ...simulation,
 ]
 
 /** The gate demands every requirement of these milestones. */

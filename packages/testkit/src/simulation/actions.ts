@@ -98,7 +98,7 @@ export function look(life: Life): readonly ServerStatus[] {
 function bind(life: Life, { a, b }: Step): void {
   const names = [...life.published.keys()]
   const required = a % 6 === 0 ? names.slice(0, 1 + (b % 2)) : []
-  const wanted = new Map(life.published)
+  const wanted = life.published
   const capture = { wanted }
   life.capturing.add(capture)
   const binding = life.host.bind({
@@ -259,7 +259,6 @@ function configure(life: Life, server: WantedServer, what: 'set' | 'remove' = 's
     msMax: PATIENCE_MS,
     done: () => {
       life.configuring -= 1
-      life.published = next
       // A first listing is no change, so what was told before is not what there was before.
       life.toldRevisions.delete(server.name)
     },

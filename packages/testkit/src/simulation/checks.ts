@@ -1,6 +1,7 @@
 // The invariants: what must be true of a host after every step, whatever happened. Each has a name, which is what a failing run prints first.
 import type { HostEvent, ServerStatus } from '@convoke/host'
 import { contentOf, type HeldBinding } from './held.ts'
+import type { Invariant } from './invariants.ts'
 import { ENDING_MS_MAX, type Life } from './life.ts'
 import type { ServerProcess } from './processes.ts'
 import { allows, programKey, STARTUP_TIMEOUT_MS } from './wanted.ts'
@@ -12,13 +13,18 @@ const NOTICE_MS_MAX = 4_000
 /** A start, its end and the end of what was there before, in ms. */
 const STARTING_MS_MAX = STARTUP_TIMEOUT_MS * 2 + ENDING_MS_MAX * 2
 
+/** How often the whole content of a binding is compared, in steps: its identity is at every one. */
+const CONTENT_EVERY = 16
+
 /** Looks at everything after each step. */
 export class Checks {
   readonly #life: Life
   /** Since when a client has had no owner. */
   readonly #orphans = new Map<number, number>()
   readonly #endedAtMs = new Map<string, number>()
+  readonly #known = new WeakSet<HeldBinding>()
   #running = new Set<string>()
+  #stepCount = 0
 
   constructor(life: Life) {
     this.#life = life
@@ -70,7 +76,7 @@ export class Checks {
     this.#orphans.clear()
   }
 
-  #violate(invariant: string, message: string): void {
+  #violate(invariant: Invariant, message: string): void {
     this.#life.violate(invariant, message)
   }
 
@@ -109,7 +115,7 @@ export class Checks {
   }
 
   #checkStatuses(statuses: readonly ServerStatus[]): void {
-    const { published, configuring, world, seenNames } = this.#life
+    const { wanted, configuring, world, seenNames } = this.#life
     for (const status of statuses) {
       seenNames.add(status.name)
       this.#checkReason(status)
@@ -121,10 +127,10 @@ export class Checks {
     }
     if (configuring > 0) return
     const names = statuses.map(({ name }) => name).join(' ')
-    const expected = [...published.keys()].join(' ')
+    const expected = [...wanted.keys()].join(' ')
     if (names !== expected) this.#violate('what is published is what was configured', `${names} instead of ${expected}`)
     for (const { name, state } of statuses)
-      if ((published.get(name)?.enabled === false) !== (state === 'disabled'))
+      if ((wanted.get(name)?.enabled === false) !== (state === 'disabled'))
         this.#violate('what is published is what was configured', `${name} is ${state}`)
   }
 
@@ -221,18 +227,31 @@ export class Checks {
   }
 
   #checkBindings(): void {
+    this.#stepCount += 1
     for (const held of this.#life.bindings) {
-      const { binding, number, content, revision, tools, wanted } = held
-      if (binding.tools !== tools || binding.revision !== revision || contentOf(binding) !== content)
-        this.#violate('a binding never changes', `binding ${number}`)
-      this.#checkRevision(held)
-      const hidden = tools.find(({ server, rawName }) => {
-        const one = wanted.get(server)
-        return one !== undefined && !allows(one, rawName)
-      })
-      if (hidden !== undefined)
-        this.#violate('the configured filter holds for listings', `${hidden.name} in binding ${number}`)
+      const { binding, revision, tools } = held
+      if (binding.tools !== tools || binding.revision !== revision)
+        this.#violate('a binding never changes', `binding ${held.number}`)
+      if (!this.#known.has(held)) this.#checkNew(held)
+      else if ((this.#stepCount + held.number) % CONTENT_EVERY === 0) this.#checkContent(held)
     }
+  }
+
+  /** Everything that it shows, as when it was taken. */
+  #checkContent({ binding, content, number }: HeldBinding): void {
+    if (contentOf(binding) !== content) this.#violate('a binding never changes', `the content of binding ${number}`)
+  }
+
+  #checkNew(held: HeldBinding): void {
+    this.#known.add(held)
+    this.#checkRevision(held)
+    const { tools, wanted, number } = held
+    const hidden = tools.find(({ server, rawName }) => {
+      const one = wanted.get(server)
+      return one !== undefined && !allows(one, rawName)
+    })
+    if (hidden !== undefined)
+      this.#violate('the configured filter holds for listings', `${hidden.name} in binding ${number}`)
   }
 
   /** Both ways: one content for a revision, one revision for a content. */

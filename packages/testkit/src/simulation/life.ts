@@ -11,14 +11,15 @@ import {
   type ServerPort,
 } from '@convoke/host'
 import { type HeldBinding, type HeldCall, holds, type Waiting } from './held.ts'
+import type { Invariant } from './invariants.ts'
 import type { Step } from './steps.ts'
 import { drain } from './timeline.ts'
-import { definitionOf, HOSTED_ORIGIN, programKey, type WantedServer, wantedServer } from './wanted.ts'
+import { definitionOf, HOSTED_ORIGIN, programKey, type WantedServer, wantedOf, wantedServer } from './wanted.ts'
 import { World } from './world.ts'
 
 /** A promise of the host that was broken. */
 export interface Violation {
-  readonly invariant: string
+  readonly invariant: Invariant
   readonly message: string
 }
 
@@ -48,8 +49,6 @@ export class Life {
   readonly calls: Map<number, HeldCall> = new Map()
   /** What the host was asked for last. */
   wanted: Map<string, WantedServer> = new Map()
-  /** What it says that it has published. */
-  published: Map<string, WantedServer> = new Map()
   /** Names that have been published in this life. */
   readonly seenNames: Set<string> = new Set()
   /** Content of a view by its revision, and the other way round, for one life of the host. */
@@ -104,6 +103,11 @@ export class Life {
     return held + [...this.dedicated].filter((one) => one.program === program).length
   }
 
+  /** What it says that it has published. */
+  get published(): ReadonlyMap<string, WantedServer> {
+    return new Map(this.host.definitions.map((definition) => [definition.name, wantedOf(definition)]))
+  }
+
   get definitions(): readonly ServerDefinition[] {
     return [...this.wanted.values()].map(definitionOf)
   }
@@ -113,9 +117,14 @@ export class Life {
     this.#onEvent = listener
   }
 
-  violate(invariant: string, message: string): void {
+  violate(invariant: Invariant, message: string): void {
     this.world.note(`BROKEN ${invariant}: ${message}`)
     this.violations.push({ invariant, message })
+  }
+
+  /** From now on steps and checks see another host: one that lies. */
+  disguise(as: (host: Host) => Host): void {
+    this.#host = as(this.host)
   }
 
   /** Somebody signs in, or out. */
@@ -127,13 +136,12 @@ export class Life {
   /** Makes a host over the files that are there. */
   async begin(): Promise<void> {
     for (const memory of [this.seenNames, this.revisions, this.toldRevisions, this.heldAtMs]) memory.clear()
-    const wanted = new Map(this.wanted)
     const options: HostOptions = {
       definitions: this.definitions,
       platform: this.world.platform(),
       stateDirectory: STATE_DIRECTORY,
       cacheDirectory: CACHE_DIRECTORY,
-      onEvent: (event) => this.#heard(event),
+      onEvent: (event) => this.hear(event),
       handlers: { elicit: () => this.#answerQuestion() },
       trust: this.trust,
       account: this.#accounts,
@@ -149,7 +157,6 @@ export class Life {
     if (host === undefined) return this.violate('a host can be made', 'createHost did not settle')
     this.#host = host
     this.isClosed = false
-    this.published = wanted
   }
 
   /** Closes it, and says what is wrong with the way it ended. */
@@ -213,7 +220,8 @@ export class Life {
       this.violate('an old process is gone before the next one starts', `${key} starts beside pid ${old[0]?.number}`)
   }
 
-  #heard(event: HostEvent): void {
+  /** The host tells something. */
+  hear(event: HostEvent): void {
     this.eventCount += 1
     this.#onEvent(event)
   }

@@ -1,5 +1,6 @@
 // The mind of a simulated server: JSON-RPC in, JSON-RPC out, in both eras. How messages travel is the business of its line.
 import type { JsonObject } from '@convoke/wire'
+import type { Invariant } from './invariants.ts'
 import type { Ledger } from './ledger.ts'
 import type { Act, Beginning, Program } from './programs.ts'
 import type { Random } from './random.ts'
@@ -12,7 +13,7 @@ export interface ServerWorld {
   readonly ledger: Ledger
   note(line: string): void
   /** The host has done what no host should. */
-  fault(invariant: string, message: string): void
+  fault(invariant: Invariant, message: string): void
 }
 
 /** Where a message goes: on the stream of the request it belongs to, or aside. */

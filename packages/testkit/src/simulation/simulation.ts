@@ -23,6 +23,8 @@ export interface SimulationResult {
 export interface SimulationOptions {
   readonly seed: number
   onLine?(line: string): void
+  /** Hears of the life that is lived, before its first step. */
+  begun?(life: Life): void
 }
 
 /** Virtual time in which a failed server may be started again, in ms. */
@@ -55,8 +57,9 @@ class Run {
   #restarts = 0
   #heals = 0
 
-  constructor({ seed, onLine }: SimulationOptions) {
+  constructor({ seed, onLine, begun }: SimulationOptions) {
     this.life = new Life(seed)
+    begun?.(this.life)
     this.life.world.trace.onLine = onLine
     this.life.world.timeline.keepsPlaces = onLine !== undefined
     this.#checks = new Checks(this.life)

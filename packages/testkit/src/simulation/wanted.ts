@@ -53,8 +53,23 @@ export function allows({ allow, deny }: WantedServer, tool: string): boolean {
   return (allow === undefined || allow.includes(tool)) && deny?.includes(tool) !== true
 }
 
+const made = new WeakMap<ServerDefinition, WantedServer>()
+
+/** What a definition was made from. */
+export function wantedOf(definition: ServerDefinition): WantedServer {
+  const wanted = made.get(definition)
+  if (wanted === undefined) throw new Error(`nobody wanted "${definition.name}"`)
+  return wanted
+}
+
 /** As the host takes it. */
 export function definitionOf(wanted: WantedServer): ServerDefinition {
+  const definition = definitionFor(wanted)
+  made.set(definition, wanted)
+  return definition
+}
+
+function definitionFor(wanted: WantedServer): ServerDefinition {
   const { name, variant, allow, deny, usesToken } = wanted
   const transport: ServerDefinition['transport'] =
     wanted.transport === 'stdio'

@@ -1,6 +1,7 @@
 // A whole world for one host: a clock that only moves when it is told to, and everything that the host can touch. One seed decides all of it.
 import type { Platform } from '@convoke/wire'
 import { MemoryFiles } from './files.ts'
+import type { Invariant } from './invariants.ts'
 import { Ledger } from './ledger.ts'
 import { SimulatedNetwork } from './network.ts'
 import { SimulatedProcesses } from './processes.ts'
@@ -30,7 +31,7 @@ export class World implements ServerWorld {
   hostPid: number
   readonly #exitListeners = new Set<() => void>()
   /** Told when the host does to a server what no host should. */
-  onFault: (invariant: string, message: string) => void = () => {}
+  onFault: (invariant: Invariant, message: string) => void = () => {}
   /** The disk is full, or broken. */
   isDiskBroken = false
 
@@ -58,7 +59,7 @@ export class World implements ServerWorld {
     return EPOCH_MS + this.timeline.nowMs
   }
 
-  fault(invariant: string, message: string): void {
+  fault(invariant: Invariant, message: string): void {
     this.onFault(invariant, message)
   }
 
