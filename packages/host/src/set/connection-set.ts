@@ -117,6 +117,7 @@ export class ConnectionSet implements LiveServers {
     let isPublished = false
     try {
       const planned = await this.#plan(reconnectsAll ? { ...request, reconnect: 'all' } : request)
+      this.#assertOpen() // a close that came since then would not know of what is made now
       const rows = plannedServers(planned, this.#members)
       this.#swap(planned, rows)
       isPublished = true
