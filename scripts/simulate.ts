@@ -59,6 +59,8 @@ async function explain(seed: number, result: SimulationResult): Promise<void> {
 
 // What is loaded on demand is loaded before the clock runs: reading a file takes real time.
 await simulate(stepsOf(0, 300), { seed: 0 })
+const total = { seeds: 0, steps: 0 }
+const beganAllAtMs = performance.now()
 for (let at = 0; at < Number(values.runs); at++) {
   const seed = Number(values.seed) + at
   const beganAtMs = performance.now()
@@ -74,8 +76,12 @@ for (let at = 0; at < Number(values.runs); at++) {
         .map(([name, value]) => `${name} ${value}`)
         .join(', ')}`,
     )
+  total.seeds += 1
+  total.steps += steps
   if (violation === undefined) continue
   process.exitCode = 1
   await explain(seed, result)
   break
 }
+if (!values.json && total.seeds > 1)
+  print(`${total.seeds} seeds, ${total.steps} steps, ${((performance.now() - beganAllAtMs) / 1_000).toFixed(1)} s`)
