@@ -5,7 +5,7 @@ import { type HeldBinding, type HeldCall, holdBinding, instanceOf } from './held
 import { type Dedicated, type Life, programKey } from './life.ts'
 import { MOODS, type Mood } from './programs.ts'
 import type { Step, StepKind } from './steps.ts'
-import { allows, NAMES, TOOL_TOTAL_TIMEOUT_MS, type WantedServer, wantedServer } from './wanted.ts'
+import { allows, definitionOf, NAMES, TOOL_TOTAL_TIMEOUT_MS, type WantedServer, wantedServer } from './wanted.ts'
 
 type Action = (life: Life, step: Step) => void | Promise<void>
 
@@ -24,8 +24,10 @@ export const ACTIONS: Readonly<Record<Exclude<StepKind, 'heal' | 'restart'>, Act
   dispose,
   call,
   'call-direct': callDirect,
+  'call-prepared': callPrepared,
   abort,
   list,
+  'list-tools': listTools,
   'configure-add': (life, step) => {
     const free = NAMES.filter((name) => !life.wanted.has(name))
     const name = free[step.a % Math.max(1, free.length)]
@@ -92,6 +94,8 @@ export function look(life: Life): readonly ServerStatus[] {
   const { host } = life
   host.questions()
   life.track('plan', host.plan(life.definitions), { msMax: PATIENCE_MS })
+  const others = [...life.wanted.values()].slice(1).map((server) => definitionOf({ ...server, variant: 2 }))
+  life.track('plan of something else', host.plan(others), { msMax: PATIENCE_MS })
   return host.statuses
 }
 
@@ -145,6 +149,27 @@ function call(life: Life, { a, b }: Step): void {
     { signal: mine.abort.signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
   )
   follow(life, mine, outcome)
+}
+
+/** Whoever has prepared a call may think about its arguments while the world goes on; until then it holds what it was shown with. */
+function callPrepared(life: Life, { a, b }: Step): void {
+  const held = life.bindings[a % Math.max(1, life.bindings.length)]
+  const tool = held?.tools[b % Math.max(1, held.tools.length)]
+  const prepared = tool === undefined ? undefined : held?.binding.prepare(tool)
+  if (held === undefined || tool === undefined || prepared === undefined) return
+  const { timeline } = life.world
+  const mine = newCall(life, held, tool)
+  const capture = { wanted: held.wanted }
+  life.capturing.add(capture)
+  const args = { token: mine.token }
+  const thought = (): Promise<{ args: { token: number } }> =>
+    new Promise((resolve) => timeline.later(0, 1 + (a % 900), () => resolve({ args })))
+  const outcome = prepared.run(thought, { signal: mine.abort.signal })
+  const released = outcome.finally(async () => {
+    await prepared[Symbol.asyncDispose]()
+    life.capturing.delete(capture)
+  })
+  follow(life, mine, released)
 }
 
 function idempotentOf(held: HeldBinding | undefined, a: number): CatalogTool | undefined {
@@ -228,6 +253,16 @@ function abort(life: Life, { a }: Step): void {
 function list(life: Life, { a }: Step): void {
   const held = life.bindings[a % Math.max(1, life.bindings.length)]
   if (held !== undefined) life.track('a listing', held.binding.resources(), { msMax: PATIENCE_MS })
+}
+
+function listTools(life: Life): void {
+  life.track('listTools', life.host.listTools(), {
+    msMax: PATIENCE_MS,
+    failed: (error) => {
+      if (!HostError.is(error, 'HOST_CLOSED'))
+        life.violate('every caller is answered', `listTools failed: ${String(error)}`)
+    },
+  })
 }
 
 function change(life: Life, step: Step, to: Partial<WantedServer>): void {
