@@ -254,7 +254,8 @@ class RunningHost implements Host {
     await this.#set.whenSettled(options)
   }
 
-  bind(request: CaptureRequest = {}): Promise<Binding> {
+  async bind(request: CaptureRequest = {}): Promise<Binding> {
+    if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
     return this.#set.bind(request)
   }
 

@@ -245,3 +245,30 @@ test('what is sent a second time was sent, whatever becomes of the second time',
   expect(calls).toBe(2)
   expect(outcome.kind).toBe('unknown')
 })
+
+test('questions of a call end with its answer', async () => {
+  const ask = (id: string): object => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'elicitation/create',
+    params: { message: 'm', requestedSchema: { type: 'object', properties: { a: { type: 'string' } } } },
+  })
+  await using web = await startRawHttp({
+    'tools/list': () => ({ result: { tools: [{ name: 'asks', inputSchema: { type: 'object' } }] } }),
+    'tools/call': () => ({ before: [ask('one'), ask('two')], result: { content: [] } }),
+  })
+  // Nobody is there to answer: what is asked is parked.
+  const { host } = await hostOf([http('s', web.url)], { handlers: { elicit: async () => undefined } })
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  expect((await binding.call(toolOf(binding, 's/asks'), {})).kind).toBe('ok')
+  await expect.poll(() => host.questions()).toEqual([])
+})
+
+test('a host that is being closed gives no more views', async () => {
+  const { host } = await hostOf([scripted('s')])
+  const closing = host.close()
+  await expect(host.bind()).rejects.toMatchObject({ code: 'HOST_CLOSED' })
+  await closing
+})

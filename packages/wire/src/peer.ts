@@ -321,11 +321,13 @@ export class Peer implements Receiver {
       )
     if (call.raw) return this.#rawFrom(call, 'result', result)
     this.#take(call)
+    abandonQuestions(call, ANSWERED)
     ;(call.resolve as (value: JsonObject) => void)(result)
   }
 
   #rawFrom(call: Call, kind: RawAnswer['kind'], value: object): void {
     this.#take(call)
+    abandonQuestions(call, ANSWERED)
     ;(call.resolve as (answer: RawAnswer) => void)({
       kind,
       body: Buffer.from(JSON.stringify(value)),
@@ -366,6 +368,9 @@ function told(error: WireError, sent: boolean): WireError {
 }
 
 /** Nobody waits for the call any more, so nobody needs to be asked for it. */
+/** A server that has answered a call has nothing more to ask for it. */
+const ANSWERED = new WireError('cancelled', 'The call that asked has been answered')
+
 function abandonQuestions(call: Call, reason: WireError): void {
   if (call.asked !== undefined) for (const question of call.asked) question.abort(reason)
 }

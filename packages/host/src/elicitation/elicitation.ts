@@ -199,7 +199,7 @@ export class Elicitation {
       this.#tell({ id, server, mode: facts.mode, action: answer.action, by: 'policy', reason })
       return { ...answer }
     }
-    const open = this.#open.add({ ...content, id, server, askedAtMs: this.#platform.now() }, facts)
+    const open = this.#open.add({ ...content, id, server, askedAtMs: this.#platform.dateMs() }, facts)
     if (open === undefined) {
       this.#tell({ id, server, mode: facts.mode, action: 'none', by: 'policy', reason: 'too-many-questions' })
       throw requestRefusal(TOO_MANY, 'Too many questions are open')
@@ -274,7 +274,7 @@ export class Elicitation {
   /** Waits for `answer`, for a while. */
   #park(open: OpenQuestion): void {
     const { parkedMsMax } = this.#limits
-    open.question = { ...open.question, expiresAtMs: this.#platform.now() + parkedMsMax }
+    open.question = { ...open.question, expiresAtMs: this.#platform.dateMs() + parkedMsMax }
     const timer = this.#timer(
       () => open.settle({ kind: 'answered', answer: { action: 'cancel' }, by: 'time', reason: 'parked-too-long' }),
       parkedMsMax,

@@ -18,6 +18,7 @@ export interface PendingQuestion {
   readonly elicitationId?: string
   /** The server says that this is about an approval. */
   readonly asksForApproval: boolean
+  /** Milliseconds of the epoch, as is `expiresAtMs`. */
   readonly askedAtMs: number
   /** When it is given up, if nobody else ends it before; absent while it is being shown to somebody. */
   readonly expiresAtMs?: number
