@@ -9,7 +9,8 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     setupFiles: ['packages/testkit/src/leak-check.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than a small machine has processors: most tests wait for processes and sockets.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

@@ -15,7 +15,7 @@ export const GATE_STEPS: readonly Step[] = [
   {
     name: 'tests',
     command: ['vitest', 'run', '--reporter=default', '--reporter=scripts/vitest-counts.ts'],
-    timeoutMs: 10 * MINUTE_MS,
+    timeoutMs: 18 * MINUTE_MS,
     env: { CONVOKE_FUZZ_RUNS: '10000' },
   },
 ]
