@@ -7,6 +7,7 @@ import { connection } from './requirements/connection.ts'
 import { gateway } from './requirements/gateway.ts'
 import { house } from './requirements/house.ts'
 import { http } from './requirements/http.ts'
+import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
 import { simulation } from './requirements/simulation.ts'
 import { wire } from './requirements/wire.ts'
@@ -24,6 +25,7 @@ export const requirements: readonly Requirement[] = [
   ...gateway,
   ...http,
   ...simulation,
+  ...races,
 ]
 
 /** The gate demands every requirement of these milestones. */

@@ -15,6 +15,8 @@ export interface CallRecord {
   ran: number
   /** How often an answer was put on the wire. */
   answered: number
+  /** What the host answered to the question that the server asked for it. */
+  reply?: unknown
 }
 
 /** The calls of one run, by the token that each carries in its arguments. */

@@ -79,7 +79,7 @@ const POOL: readonly string[] = ['add', 'find', 'read', 'send', 'stop', 'idem']
 /** One server program. All its processes, or all its clients, share what is here. */
 export class Program {
   readonly key: string
-  readonly eras: Eras
+  eras: Eras
   mood: Mood = 'good'
   /** Counts the changes of the tools. */
   revision = 0
@@ -88,6 +88,8 @@ export class Program {
   /** Sessions over HTTP that it still knows, with the client that each belongs to. */
   readonly sessions: Map<string, string> = new Map()
   sessionCount = 0
+  /** Makes the next cursor of a listing that never ends; undefined: its listings end. */
+  endless: (() => string) | undefined
   /** What the last request over HTTP was signed with. */
   lastAuthorization: string | undefined
 

@@ -67,7 +67,7 @@ export class ServerBrain {
   readonly beginning: Beginning
   readonly #world: ServerWorld
   readonly #instance: string
-  readonly #asked = new Map<string, () => void>()
+  readonly #asked = new Map<string, (reply: unknown) => void>()
   readonly #listeners = new Map<string | number, ServerLine>()
   #askCount = 0
   #isOver = false
@@ -195,6 +195,8 @@ export class ServerBrain {
       if (random.chance(50)) throw new Refusal(INTERNAL_ERROR, 'The list is not available')
       return { tools: [], nextCursor: 'again' }
     }
+    const { endless } = this.program
+    if (endless !== undefined) return { tools: [], nextCursor: endless() }
     // A cursor names the revision that its listing began with, so that all pages fit together.
     const [revision = this.program.revision, at = 0] = String(params['cursor'] ?? '')
       .split('/')
@@ -229,6 +231,8 @@ export class ServerBrain {
     // The second round of a call that asked back is the same call.
     if (params['inputResponses'] === undefined)
       ledger.arrived(token, { instance: line.instance, tool, atMs: timeline.nowMs })
+    if (params['inputResponses'] !== undefined)
+      ledger.of(token).reply = (params['inputResponses'] as JsonObject)['question']
     if (!this.program.tools.includes(tool)) throw new Refusal(-32602, `Unknown tool: ${tool}`)
     const act = params['inputResponses'] === undefined ? this.program.act(this.#world.random) : 'answer'
     this.#world.note(`${this.#instance} ${tool} #${token} ${act}`)
@@ -308,15 +312,18 @@ export class ServerBrain {
       }
     this.#askCount += 1
     const id = `ask-${this.#askCount}`
-    this.#asked.set(id, () => this.#reply(request, this.#done(token)))
+    this.#asked.set(id, (reply) => {
+      this.#world.ledger.of(token).reply = reply
+      this.#reply(request, this.#done(token))
+    })
     request.line.send({ jsonrpc: '2.0', id, method: 'elicitation/create', params: question })
     return undefined
   }
 
-  #answered({ id }: Incoming): void {
+  #answered({ id, result, error }: Incoming): void {
     const settle = this.#asked.get(String(id))
     this.#asked.delete(String(id))
-    settle?.()
+    settle?.(result ?? error)
   }
 
   #soon(ms: number, run: () => void): void {

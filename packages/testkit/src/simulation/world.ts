@@ -95,6 +95,7 @@ export class World implements ServerWorld {
 
   /** Lets at most `events` things happen, each with all that follows at once. */
   async run(events: number): Promise<void> {
+    await drain() // what was just asked for leaves before the clock moves
     for (let count = 0; count < events; count++) {
       if (!this.timeline.step()) return
       await drain()
