@@ -202,7 +202,11 @@ verifies('conn.031', async () => {
   const old = await host.bind({ grace: 'none' })
   expect(await actions(host, [defineServer({ ...definition, toolTimeoutMs: 1 })])).toEqual([['s', 'adopt', 'starting']])
   const processes = (): number[] =>
-    nodePlatform.processes.carrying('CONVOKE_LEASE').flatMap(({ pid }) => (isAlive(pid) ? [pid] : []))
+    nodePlatform.processes
+      .carrying('CONVOKE_LEASE')
+      // Other test files have servers, too.
+      .filter(({ pid }) => nodePlatform.processes.variable(pid, 'TMPDIR') === process.env['TMPDIR'])
+      .flatMap(({ pid }) => (isAlive(pid) ? [pid] : []))
   await expect.poll(() => processes().length).toBeGreaterThan(0)
   expect(await actions(host, [defineServer({ ...definition, enabled: false })])).toEqual([['s', 'hold', 'disabled']])
   expect(statusOf(host, 's').state).toBe('disabled')

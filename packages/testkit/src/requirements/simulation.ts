@@ -38,4 +38,9 @@ export const simulation: readonly Requirement[] = [
     text: 'A token goes only to its origins, and nobody is asked when the policy says never',
     milestone: 2,
   },
+  {
+    id: 'simulation.020',
+    text: 'Reconnects, restarts and new generations leave no descriptor, child or timer behind',
+    milestone: 2,
+  },
 ]

@@ -1,0 +1,128 @@
+// Many reconnects and many generations of one host, with what is left after each part of them: heap, descriptors, children, timers.
+import { readdirSync } from 'node:fs'
+import { createHost, defineServer, type Host, type ServerDefinition } from '@convoke/host'
+import { scriptedStdio, startScriptedHttp } from './runners.ts'
+
+/** How much is done. */
+export interface EnduranceOptions {
+  /** New connections to a server over HTTP. */
+  readonly reconnects: number
+  /** New processes of a server over stdio. */
+  readonly restarts: number
+  /** Configurations that are applied while views are held and released. */
+  readonly generations: number
+  /** Told of every sample. */
+  onSample?(sample: EnduranceSample): void
+}
+
+/** What there is at one moment, after the garbage was collected. */
+export interface EnduranceSample {
+  readonly part: 'reconnects' | 'restarts' | 'generations'
+  /** How many of the part were done. */
+  readonly done: number
+  readonly heapMb: number
+  readonly descriptors: number
+  readonly children: number
+  readonly timers: number
+}
+
+/** Samples of each part, the first one included. */
+const SAMPLES = 5
+/** Views that are held at a time. */
+const HELD_MAX = 7
+
+/** Runs the three parts, one after the other; the process has to be started with `--expose-gc`. */
+export async function endure(options: EnduranceOptions): Promise<readonly EnduranceSample[]> {
+  const samples: EnduranceSample[] = []
+  const take = async (part: EnduranceSample['part'], done: number): Promise<void> => {
+    const sample = await sampleOf(part, done)
+    samples.push(sample)
+    options.onSample?.(sample)
+  }
+  await using web = await startScriptedHttp({ tools: 20 })
+  const transport = { kind: 'http', url: web.url, headers: {}, envHeaders: {} } as const
+  const remote = defineServer({ name: 'remote', transport })
+  {
+    await using host = await createHost({ definitions: [remote] })
+    await repeat('reconnects', options.reconnects, take, () => reconnect(host, 'remote'))
+  }
+  const { command, args, env = {} } = scriptedStdio({})
+  const local = defineServer({ name: 'local', transport: { kind: 'stdio', command, args, env, envVars: [] } })
+  {
+    await using host = await createHost({ definitions: [local], closeGraceMs: 500 })
+    await repeat('restarts', options.restarts, take, () => reconnect(host, 'local'))
+  }
+  {
+    await using host = await createHost({ definitions: [remote] })
+    await host.whenSettled()
+    const held: AsyncDisposable[] = []
+    await repeat('generations', options.generations, take, async (index) => {
+      await host.configure(shape(remote, index))
+      held.push(await host.bind({ grace: 'none' }))
+      if (held.length > HELD_MAX) await held.shift()?.[Symbol.asyncDispose]()
+    })
+    for (const binding of held) await binding[Symbol.asyncDispose]()
+  }
+  return samples
+}
+
+async function reconnect(host: Host, server: string): Promise<void> {
+  const { state, reason } = await host.reconnect(server)
+  if (state !== 'ready') throw new Error(`${server} is ${state}: ${reason?.message}`)
+}
+
+/** Another filter each time, now and then another limit, and a second server that comes and goes. */
+function shape(remote: ServerDefinition, index: number): ServerDefinition[] {
+  const changed = {
+    ...remote,
+    tools: { deny: [`tool_${index % 20}`] },
+    messageBytesMax: 1_000_000 + (index % 50 === 0 ? index : 0),
+  }
+  return index % 3 === 0 ? [changed, { ...remote, name: 'second' }] : [changed]
+}
+
+async function repeat(
+  part: EnduranceSample['part'],
+  count: number,
+  take: (part: EnduranceSample['part'], done: number) => Promise<void>,
+  work: (index: number) => Promise<void>,
+): Promise<void> {
+  // What is loaded and compiled on the way is not counted.
+  const warm = Math.ceil(count / 10)
+  for (let index = 0; index < warm; index++) await work(index)
+  await take(part, 0)
+  const step = Math.max(1, Math.floor(count / SAMPLES))
+  for (let index = 1; index <= count; index++) {
+    await work(warm + index)
+    if (index % step === 0) await take(part, index)
+  }
+}
+
+async function sampleOf(part: EnduranceSample['part'], done: number): Promise<EnduranceSample> {
+  const { gc } = globalThis as { readonly gc?: () => void }
+  for (let round = 0; round < 4; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    gc?.()
+  }
+  const active = process.getActiveResourcesInfo()
+  return {
+    part,
+    done,
+    heapMb: Math.round((process.memoryUsage().heapUsed / 1_048_576) * 100) / 100,
+    descriptors: process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0,
+    children: active.filter((name) => name === 'ProcessWrap').length,
+    timers: active.filter((name) => name === 'Timeout').length,
+  }
+}
+
+/** What grew from the first sample of a part to its last, in words; empty when nothing did. */
+export function growthIn(samples: readonly EnduranceSample[], heapMbMax: number): readonly string[] {
+  return (['reconnects', 'restarts', 'generations'] as const).flatMap((part) => {
+    const own = samples.filter((sample) => sample.part === part)
+    const [first, last] = [own[0], own.at(-1)]
+    if (first === undefined || last === undefined) return [`${part}: not run`]
+    const grown = (name: 'heapMb' | 'descriptors' | 'children' | 'timers', most: number): string[] =>
+      last[name] - first[name] > most ? [`${part}: ${name} grew from ${first[name]} to ${last[name]}`] : []
+    return [...grown('heapMb', heapMbMax), ...grown('descriptors', 4), ...grown('children', 1), ...grown('timers', 4)]
+  })
+}
