@@ -83,8 +83,16 @@ export const RACES: Readonly<Record<string, Race>> = {
       arena.announce(program)
       await arena.moment(400)
     }
+    // The last change comes while a listing is on its way.
+    const before = arena.count(/reads tools\/list/)
+    arena.announce(program)
+    await arena.world.until(() => arena.count(/reads tools\/list/) > before, 70_000)
+    await arena.moment(900)
+    program.listings.push(['add', 'find', 'idem'])
+    program.revision += 1
+    arena.announce(program)
     await arena.rest()
-    await arena.world.pass(20_000)
+    await arena.world.pass(80_000)
     const binding = await arena.bind()
     const { description } = arena.tool(binding, 's0')
     must(description === `add, revision ${program.revision}`, `${description} instead of revision ${program.revision}`)
@@ -123,8 +131,9 @@ export const RACES: Readonly<Record<string, Race>> = {
     const shown = binding.statuses[0]?.serverInfo?.['version']
     const tool = arena.tool(binding, name)
     await arena.moment()
-    const reconnecting = host.reconnect(name)
-    await arena.moment()
+    // Another connection, or another session of the same one: neither is what was shown.
+    const again = arena.random.chance(50) ? host.reconnect(name).then(() => {}) : restart(arena, name)
+    await arena.moment(1_500)
     const calls = [arena.call(binding, tool), arena.call(binding, tool)]
     if (arena.random.chance(50)) await arena.release(binding)
     for (const { token, outcome } of calls) {
@@ -136,7 +145,7 @@ export const RACES: Readonly<Record<string, Race>> = {
       )
       must(arrivals.length <= 1 && (kind !== 'ok' || ran === 1), 'a call ran another number of times')
     }
-    await arena.value(reconnecting)
+    await arena.value(again)
     await arena.release(binding)
   },
 
@@ -396,11 +405,17 @@ export const RACES: Readonly<Record<string, Race>> = {
     await arena.rest()
     const binding = await arena.bind()
     program.mood = 'refuses'
-    const { token, outcome } = arena.call(binding, arena.tool(binding, 'h0'), { timeoutMs: 200 })
+    const abort = new AbortController()
+    const { token, outcome } = arena.call(binding, arena.tool(binding, 'h0'), { timeoutMs: 200, signal: abort.signal })
+    let endedAtMs = Number.POSITIVE_INFINITY
+    void outcome.then(() => {
+      endedAtMs = world.timeline.nowMs
+    })
     await world.pass(arena.random.between(100, 400))
+    if (arena.random.chance(50)) abort.abort()
+    await arena.moment()
     renew()
     const end = await arena.value(outcome)
-    const endedAtMs = world.timeline.nowMs
     await world.pass(5_000)
     const { ran, arrivals } = world.ledger.of(token)
     must(ran <= 1, 'it ran twice')
@@ -573,6 +588,16 @@ export const RACES: Readonly<Record<string, Race>> = {
     must(timeline.nowMs - lateAtMs <= 5, 'a later view had a grace of its own')
     await arena.release(view)
   },
+}
+
+/** The server ends by itself, and somebody needs it again. */
+async function restart({ world, host }: Arena, name: string): Promise<void> {
+  if (name.startsWith('h')) return void (await host.reconnect(name))
+  const later = (ms: number): Promise<void> => new Promise((resolve) => world.timeline.later(ms, ms, resolve))
+  for (const server of world.processes.servers) server.exit(1, null)
+  while (host.statuses.some(({ state }) => state === 'ready')) await later(2)
+  await later(1_000)
+  await host.whenSettled({ servers: [name] })
 }
 
 function names(event: HostEvent): readonly string[] {

@@ -241,7 +241,11 @@ export class SimulatedExchange implements Exchange {
     const { method } = this.#message
     if (program.mood === 'refuses') return { status: 401, challenge: random.chance(60) }
     if (program.mood === 'start-fails' && isOpening(method))
-      return { status: random.pick([500, 503, 404, 400, 403]), text: 'Simulated trouble' }
+      // Some servers repeat what they were sent.
+      return {
+        status: random.pick([500, 503, 404, 400, 403]),
+        text: `Simulated trouble ${this.#header('authorization') ?? ''}`,
+      }
     if (program.mood === 'flaky' && random.chance(6))
       return { status: random.pick([500, 502, 503, 429]), text: 'Simulated trouble' }
     return this.#sessionFault()

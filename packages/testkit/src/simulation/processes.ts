@@ -185,6 +185,11 @@ export class ServerProcess extends EventEmitter implements ChildProcessPort {
     return this.#endingAtMs
   }
 
+  /** Some programs tell everybody with what they were started. */
+  get #told(): string {
+    return this.#init.spec.env['API_TOKEN'] ?? ''
+  }
+
   failToStart(): this {
     this.pid = undefined
     const missing = this.#world.random.chance(60)
@@ -213,7 +218,7 @@ export class ServerProcess extends EventEmitter implements ChildProcessPort {
         return timeline.later(0, 20, () => this.exit(1, null))
       case 'noise':
         this.#print(`starting up …\n${random.chance(50) ? '{"jsonrpc":"2.0","id":"nobody","result":{}}\n' : ''}`)
-        this.stderr.push('warning: simulated\n')
+        this.stderr.push(`warning: simulated ${this.#told}\n`)
         return
       default:
         return
@@ -238,7 +243,7 @@ export class ServerProcess extends EventEmitter implements ChildProcessPort {
     this.#init.table.remove(this.number)
     const { timeline, random } = this.#world
     this.#world.note(`exit ${this.number} ${code ?? signal}`)
-    if (random.chance(30)) this.stderr.push('Simulated last words\n')
+    if (random.chance(30)) this.stderr.push(`Simulated last words ${this.#told}\n`)
     timeline.later(0, 3, () => {
       this.emit('exit', code, signal)
       this.#closePipes(() => this.emit('close', code, signal))
