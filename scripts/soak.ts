@@ -20,7 +20,10 @@ const { passed, failed } = await runSteps([
   // Event streams are fuzzed in a file that has other tests, too.
   tests('fuzz', { CONVOKE_FUZZ_RUNS: '1000000' }, ['fuzz', 'packages/wire/test/sse.test.ts']),
   script('simulate', SIMULATION_ARGS, 3 * HOUR_MS),
-  tests('races', { CONVOKE_RACE_RUNS: '200' }, ['packages/host/test/races.test.ts']),
+  tests('races', { CONVOKE_RACE_RUNS: '200' }, [
+    'packages/host/test/races.test.ts',
+    'packages/host/test/races-real.test.ts',
+  ]),
   script('endurance', [], 2 * HOUR_MS),
 ])
 process.stdout.write(`${passed} passed, ${failed} failed\n`)

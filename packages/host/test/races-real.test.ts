@@ -302,33 +302,6 @@ verifies(
 )
 
 verifies(
-  'race.022',
-  async () => {
-    let asked = 0
-    await using web = await startScriptedHttp({ initializeDelayMs: 30 })
-    await rounds(async (random) => {
-      const { host } = await hostOf([http('s', web.url, { required: true })], {
-        handlers: {
-          elicit: async () => {
-            asked += 1
-            return { action: 'decline' }
-          },
-        },
-      })
-      const judged = host.requireReady()
-      await moment(random, 20)
-      // Published before it is judged: what it asks meanwhile finds somebody.
-      expect(statusOf(host, 's').state).toBe('starting')
-      await judged
-      expect(statusOf(host, 's').state).toBe('ready')
-      await host.close()
-    })
-    expect(asked).toBe(0)
-  },
-  LIMIT_MS,
-)
-
-verifies(
   'race.023',
   async () => {
     await rounds(async (random) => {

@@ -98,8 +98,9 @@ export class SimulatedClient implements HttpClient {
 
   /** A new session meets a new mood of the server. */
   greet(by: SimulatedExchange): void {
+    // One that was cut off is sent again, and the first may arrive all the same: that is one handshake.
     for (const other of this.exchanges)
-      if (other !== by && other.opens)
+      if (by.opens && other !== by && other.opens)
         this.world.fault('one recovery for all who need it', `${this.instance} shakes hands twice at the same time`)
     this.brain.end()
     this.brain = new ServerBrain(this.world, this.program, this.instance)
