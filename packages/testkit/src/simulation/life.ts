@@ -215,7 +215,7 @@ export class Life {
     const { processes, timeline } = this.world
     const old = processes.servers.filter(({ program, endingAtMs }) => program.key === key && endingAtMs !== undefined)
     const heldMs = timeline.nowMs - (this.heldAtMs.get(key) ?? Number.NEGATIVE_INFINITY)
-    const isHeld = this.dedicated.size > 0 || heldMs < ENDING_MS_MAX
+    const isHeld = this.dedicated.size > 0 || this.holders(key) > 0 || heldMs < ENDING_MS_MAX
     if (old.length > 0 && !isHeld)
       this.violate('an old process is gone before the next one starts', `${key} starts beside pid ${old[0]?.number}`)
   }
