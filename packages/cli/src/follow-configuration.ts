@@ -21,6 +21,8 @@ export interface FollowOptions {
   readonly host: Host
   /** Names to serve; empty: all. */
   readonly wanted: readonly string[]
+  /** The sample servers are served: until a file is there nothing takes their place. */
+  readonly isSample: boolean
   /** The files that were looked for. */
   readonly files: LoadedConfig['files']
 }
@@ -38,10 +40,12 @@ class Follower {
   readonly #options: FollowOptions
   #applied: readonly ServerDefinition[]
   #toldFault = ''
+  #isSample: boolean
 
   constructor(options: FollowOptions) {
     this.#options = options
     this.#applied = options.host.definitions
+    this.#isSample = options.isSample
   }
 
   /** Never rejects: what cannot be applied is told, and what runs goes on. */
@@ -70,6 +74,8 @@ class Follower {
 
   async #apply(loaded: LoadedConfig): Promise<void> {
     const { context, host, wanted } = this.#options
+    if (this.#isSample && loaded.files.every(({ found }) => !found)) return
+    this.#isSample = false
     const definitions = loaded.definitions.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
     if (isDeepStrictEqual(definitions, this.#applied)) return
     const before = new Set(this.#applied.map(({ name }) => name))

@@ -20,6 +20,8 @@ export class FileWatch implements AsyncDisposable {
     this.#paths = [...new Set(paths)]
     this.#onChanged = onChanged
     for (const path of this.#paths) watchFile(path, { interval: LOOK_MS, persistent: false }, this.#onLook)
+    // What changed between the reading of the files and the first look at them is told by nobody.
+    this.#timer = setTimeout(() => this.#run(), LOOK_MS + DEBOUNCE_MS)
   }
 
   readonly #onLook = (now: { mtimeMs: number; size: number; ino: number }, before: typeof now): void => {

@@ -1,5 +1,11 @@
 // Resources, templates and prompts of all servers, listed when somebody asks and kept for a moment.
-import type { Aggregate, CatalogPrompt, CatalogResource, CatalogResourceTemplate } from '@convoke/host'
+import {
+  type Aggregate,
+  type CatalogPrompt,
+  type CatalogResource,
+  type CatalogResourceTemplate,
+  cleanLine,
+} from '@convoke/host'
 import type { Reply } from '@convoke/wire/server'
 import { type PreparedList, prepareItems } from './lists.ts'
 import type { View } from './view.ts'
@@ -22,6 +28,7 @@ interface Known {
 }
 
 const AGE_MS_MAX = 2_000
+const MESSAGE_CHARS_MAX = 500
 
 export class Offers {
   readonly #known = new Map<Kind, Known>()
@@ -48,10 +55,23 @@ export class Offers {
   }
 }
 
-async function prepare({ binding }: View, kind: Kind): Promise<PreparedList> {
+/** Servers that may have something to list and cannot be asked: nobody is lost silently. */
+function absent({ binding }: View): Aggregate<never>['failures'] {
+  return binding.statuses
+    .filter(({ state }) => state !== 'ready' && state !== 'dormant' && state !== 'disabled')
+    .map(({ name: server, state, reason }) => ({
+      server,
+      code: reason?.code ?? 'SERVER_NOT_READY',
+      message: cleanLine(reason?.message ?? `Server "${server}" is ${state}`, MESSAGE_CHARS_MAX),
+    }))
+}
+
+async function prepare(view: View, kind: Kind): Promise<PreparedList> {
+  const { binding } = view
+  const missing = absent(view)
   if (kind === 'prompts') {
     const { items, failures }: Aggregate<CatalogPrompt> = await binding.prompts()
-    return prepareItems('prompts', items, failures)
+    return prepareItems('prompts', items, [...failures, ...missing])
   }
   const { items, failures }: Aggregate<CatalogResource | CatalogResourceTemplate> =
     kind === 'resources' ? await binding.resources() : await binding.resourceTemplates()
@@ -59,6 +79,6 @@ async function prepare({ binding }: View, kind: Kind): Promise<PreparedList> {
   return prepareItems(
     kind,
     items.map(({ definition, server }) => ({ definition, server })),
-    failures,
+    [...failures, ...missing],
   )
 }

@@ -396,9 +396,10 @@ export class SharedApplication implements Application, AsyncDisposable {
 
   async listen(listener: Listener): Promise<ListenFilter> {
     const { resourceSubscriptions = [], ...lists } = listener.wanted
-    const { view } = this.#current
     this.#audience.addListener(listener)
     if (resourceSubscriptions.length === 0) return lists
+    await this.#wakeFor('resources')
+    const { view } = this.#current
     const owned = await Promise.all(
       resourceSubscriptions.map(async (uri) => {
         const server = await ownerOf(view, uri, listener.meta).catch(() => undefined)

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type StdioScript, scriptedStdio, verifies } from '@convoke/testkit'
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { definitionsOf } from './entries.ts'
 import { connect, open, textOf } from './fixture.ts'
 
@@ -76,6 +76,17 @@ describe.each(['legacy', 'modern'] as const)('%s clients', (era) => {
     })
     expect(await Promise.all(calls)).toEqual(Array.from({ length: 50 }, (_, index) => String(index)))
   })
+})
+
+test('a server that cannot be asked is named in the lists that lack it', async () => {
+  await using served = await open({
+    servers: { fine: scriptedStdio(), dies: scriptedStdio({ exitAtStart: { code: 3 } }) },
+  })
+  await served.host.whenSettled()
+  await using client = await connect(served.url, 'legacy')
+  const { resources, _meta: meta } = await client.request('resources/list', {})
+  expect((resources as unknown[]).length).toBeGreaterThan(0)
+  expect(meta).toMatchObject({ 'convoke/failures': [{ server: 'dies', code: 'SERVER_EXITED' }] })
 })
 
 verifies('gateway.043', async () => {
