@@ -8,7 +8,7 @@ import type { Generation, Member } from './generation.ts'
 import type { LiveServers } from './live-servers.ts'
 import type { CallServices } from './prepared-call.ts'
 import type { SetSettings } from './settings.ts'
-import { nextSettled, settled } from './settled.ts'
+import { settled } from './settled.ts'
 
 /** Whom a binding waits for. */
 export interface CaptureRequest {
@@ -216,7 +216,7 @@ function rememberMissed({ connection, catalog, desired }: Member, generation: Ge
   const { value } = connection
   if (!value.isStarting || generation.missed.has(value)) return
   generation.missed.add(value)
-  void nextSettled(value).then(() => {
+  void value.whenSettled().then(() => {
     generation.missed.delete(value)
     if (value.state.kind === 'ready' && !tools.isSilenced(catalog))
       tools.settings.emit({

@@ -85,11 +85,6 @@ export class ConnectionSet implements LiveServers {
     return this.#members.map(({ connection }) => connection.value.status)
   }
 
-  /** The members of the published generation, in the order of the definitions. */
-  get members(): readonly Member[] {
-    return this.#members
-  }
-
   /** Those of the published generation; the same list as long as it is published. */
   get definitions(): readonly ServerDefinition[] {
     return this.#published?.value.definitions ?? []
@@ -356,6 +351,7 @@ export class ConnectionSet implements LiveServers {
     if (!isOver) throw new HostError('INTERNAL', `Not every server could be closed within ${CLOSE_TIMEOUT_MS} ms`)
   }
 
+  /** The members of the published generation, in the order of the definitions. */
   get #members(): readonly Member[] {
     return [...(this.#published?.value.members.values() ?? [])]
   }

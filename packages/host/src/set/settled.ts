@@ -2,10 +2,5 @@ import type { ServerConnection } from '../connection/index.ts'
 
 /** A start that fails may be followed by another one that somebody needs: settled is when none is under way. Never rejects. */
 export async function settled(connection: ServerConnection): Promise<void> {
-  while (connection.isStarting) await nextSettled(connection)
-}
-
-/** When the start that is under way has ended. Never rejects. */
-export async function nextSettled(connection: ServerConnection): Promise<void> {
-  await connection.whenSettled()
+  while (connection.isStarting) await connection.whenSettled()
 }
