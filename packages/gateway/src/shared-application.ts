@@ -254,6 +254,8 @@ export class SharedApplication implements Application, AsyncDisposable {
   /** Never rejects. */
   async #carryTool(exchange: Exchange, view: View, tool: CatalogTool, attempt: 'first' | 'second'): Promise<Reply> {
     const { server, rawName } = tool
+    const fault = exchange.parameterFault?.(tool.inputSchema)
+    if (fault !== undefined) return { kind: 'error', error: fault }
     if (this.#isolation.covers(exchange.client, server)) return this.#isolation.callTool(exchange, tool)
     let failure: unknown
     view.enter()

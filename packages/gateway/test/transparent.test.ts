@@ -167,6 +167,19 @@ test('modern calls must mirror what the schema of the server asks for', async ()
   }
 })
 
+test('a modern call that comes before its tool is known is held to the schema once that is there', async () => {
+  const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+  const slow = scriptedStdio({ startDelayMs: 500, tools: [{ name: 'marked', inputSchema }] })
+  await using shared = await open({ servers: { one: slow } })
+  const params = { name: 'one__marked', arguments: { region: 'us', text: 'x' } }
+  const [bare, marked] = await Promise.all([
+    modern(shared.port, 'tools/call', params),
+    modern(shared.port, 'tools/call', params, { headers: { 'mcp-param-region': 'us' } }),
+  ])
+  expect([bare.status, bare.json['error']]).toMatchObject([400, { code: -32020 }])
+  expect(marked.status).toBe(200)
+})
+
 test('a state of this gateway is good for this request of this client alone', async () => {
   await using http = await startScriptedHttp({ era: 'modern' })
   await using opened = await open({

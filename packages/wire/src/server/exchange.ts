@@ -1,5 +1,5 @@
 // One request of a client, from its arrival to its answer, in either era. The application sees only this: how questions reach the client is decided here.
-import type { JsonObject } from '../protocol.ts'
+import type { JsonObject, RpcError } from '../protocol.ts'
 import { isObject } from '../validate.ts'
 import type { Client } from './client.ts'
 import { cancelledFailure, cannotAsk, rpcErrorOf } from './failures.ts'
@@ -60,7 +60,11 @@ export interface ExchangeInit {
   readonly method: string
   readonly params: JsonObject
   readonly outlet: Outlet
+  readonly parameterFault?: ParameterFault | undefined
 }
+
+/** Where the headers that repeat the arguments of a tool call disagree with them, by the tool's input schema; undefined: nowhere. */
+export type ParameterFault = (schema: JsonObject) => RpcError | undefined
 
 /** One request. */
 export class Exchange {
@@ -83,9 +87,13 @@ export class Exchange {
   #parkingSoon = false
   #ending: AbortController | undefined
 
+  /** For tools whose schema was not known when the call came; `Application.inputSchema` is asked before. Undefined: there are no such headers. */
+  readonly parameterFault: ParameterFault | undefined
+
   constructor(init: ExchangeInit) {
     this.client = init.client
     this.method = init.method
+    this.parameterFault = init.parameterFault
     this.#legacy = init.legacy
     this.#services = init.services
     this.#id = init.id

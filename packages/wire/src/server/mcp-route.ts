@@ -4,6 +4,7 @@ import { type BodyBudget, receiveBody, refuse } from './body.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { ReplayBudget } from './event-log.ts'
 import { EventWriter } from './event-writer.ts'
+import type { ParameterFault } from './exchange.ts'
 import { rpcErrorOf } from './failures.ts'
 import { initializeResult, readInitialize } from './handshake.ts'
 import { type AnswerPlace, type AnswerServices, HttpAnswer, type Owner } from './http-answer.ts'
@@ -108,10 +109,12 @@ export class McpRoute {
     const client = new ModernClient(envelope, visit.principal)
     const schema =
       method === 'tools/call' ? dispatcher.application.inputSchema?.(String(params['name']), client) : undefined
-    const paramFault = schema === undefined ? undefined : paramHeaderFault(schema, params, header)
+    const parameterFault: ParameterFault = (late) => paramHeaderFault(late, params, header)
+    const paramFault = schema === undefined ? undefined : parameterFault(schema)
     if (paramFault !== undefined) return write(visit, 400, errorOf(paramFault, id))
     const answer = this.#open(visit, undefined, 1)
-    answer.owner = dispatcher.begin({ client, id, method, params, outlet: answer })
+    const own = method === 'tools/call' && schema === undefined ? { parameterFault } : {}
+    answer.owner = dispatcher.begin({ client, id, method, params, outlet: answer, ...own })
   }
 
   #legacy(message: Request, visit: Visit): void {
