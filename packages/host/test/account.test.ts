@@ -181,7 +181,7 @@ test('a connection never speaks as somebody else than it began as', async () => 
   const reads = source.tokenReads
   await expect(credentials?.header()).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   expect(source.tokenReads).toBe(reads) // not even asked for
-  expect(await credentials?.challenge(401, undefined)).toBe(false)
+  expect(await credentials?.challenge({ status: 401 })).toBe(false)
   expect(source.refreshes).toBe(0)
   expect(await auth.authorizationFor(hosted())?.header()).toBe('Bearer CANARY')
 })
@@ -203,13 +203,13 @@ test('refusals that come together ask for one newer token, and only for the want
   source.onRefresh = () => new Promise((resolve) => (finish = resolve))
   const auth = new AccountAuth(source)
   const [one, other] = [auth.authorizationFor(hosted()), auth.authorizationFor(hosted())]
-  const refused = [one?.challenge(401, undefined), other?.challenge(401, undefined)]
+  const refused = [one?.challenge({ status: 401 }), other?.challenge({ status: 401 })]
   expect(source.refreshes).toBe(1)
   finish?.(true)
   expect(await Promise.all(refused)).toEqual([true, true])
-  expect(await one?.challenge(403, undefined)).toBe(false)
+  expect(await one?.challenge({ status: 403 })).toBe(false)
   expect(source.refreshes).toBe(1)
-  const again = one?.challenge(401, undefined)
+  const again = one?.challenge({ status: 401 })
   expect(source.refreshes).toBe(2)
   finish?.(false)
   expect(await again).toBe(false)

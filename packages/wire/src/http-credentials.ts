@@ -130,8 +130,9 @@ export class Credentials {
     const now = await this.attach()
     if (now.authorization !== refused.authorization) return true
     const { status, wwwAuthenticate } = challenge
+    const round = renewals.authorization - 1
     return this.#once(`${status} ${refused.authorization} ${wwwAuthenticate}`, () =>
-      authorization.challenge(status, wwwAuthenticate),
+      authorization.challenge({ status, wwwAuthenticate, refused: refused.authorization, round }),
     )
   }
 

@@ -35,4 +35,11 @@ export type { SessionOptions, SessionRenewal } from './session-options.ts'
 export type { ProcessEnd, ProcessSpec, SpawnedProcess } from './spawner.ts'
 export type { WriteBurst } from './stdio.ts'
 export type { Subscription, SubscriptionFilter, SubscriptionOptions } from './subscriptions.ts'
-export type { Authorization, HeadersProvider, HttpTarget, StdioTarget } from './target.ts'
+export type {
+  Authorization,
+  CredentialsRefusal,
+  HeadersProvider,
+  HttpTarget,
+  ProofRequest,
+  StdioTarget,
+} from './target.ts'

@@ -43,10 +43,44 @@ export interface HeadersProvider {
   refused(status: number): Promise<boolean>
 }
 
-/** Where credentials come from. */
+/**
+ * Where the credentials of one server come from. What it takes to have them (`header`, `challenge`) is not counted as time of the call or of the start that
+ * waits for it, up to 120,000 ms each; whoever takes longer fails the request with `unauthorized`. An abort of the request ends its waiting, never the work.
+ */
 export interface Authorization {
-  /** Value of the Authorization header, or undefined to send none. */
+  /** Value of the `Authorization` header of the next request, or undefined to send none. Asked once for each request; at once where nothing has to be asked. */
   header(): string | undefined | Promise<string | undefined>
-  /** After a 401 or 403. True: the credentials are new, send again. */
-  challenge(status: number, wwwAuthenticate: string | undefined): Promise<boolean>
+  /**
+   * After a 401 or 403 with what `header` still gives. True: there are other credentials now, send again. Requests that were refused alike with the same value
+   * share one answer.
+   */
+  challenge(refusal: CredentialsRefusal): Promise<boolean>
+  /**
+   * Value of the `DPoP` header of one request (RFC 9449 4), or undefined to send none. Absent: bearer tokens only. Asked anew each time something is sent: a
+   * proof is never used twice.
+   */
+  proof?(request: ProofRequest): string | undefined | Promise<string | undefined>
+  /** The server gave a nonce for the next proof, with whatever answer (RFC 9449 8.2). */
+  sawNonce?(nonce: string): void
+}
+
+/** A request was refused for want of credentials. */
+export interface CredentialsRefusal {
+  /** 401 or 403. */
+  readonly status: number
+  /** All challenges of the server, joined with `, `. */
+  readonly wwwAuthenticate: string | undefined
+  /** The exact value of `Authorization` that was refused; undefined: none was sent. */
+  readonly refused: string | undefined
+  /** How often this very request had been sent again for want of credentials; 0 at its first refusal. */
+  readonly round: number
+}
+
+/** What a proof of possession is about. */
+export interface ProofRequest {
+  readonly method: string
+  /** With its query; whoever makes the proof leaves that out. */
+  readonly url: string
+  /** The value of `Authorization` that goes along. */
+  readonly authorization: string
 }

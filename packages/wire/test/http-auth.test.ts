@@ -45,7 +45,7 @@ function wallet(): Authorization & { token: number; challenges: [number, string 
     header() {
       return `Bearer token-${this.token}`
     },
-    async challenge(status, wwwAuthenticate) {
+    async challenge({ status, wwwAuthenticate }) {
       this.challenges.push([status, wwwAuthenticate])
       await new Promise((resolve) => setTimeout(resolve, 20))
       if (this.renews) this.token++

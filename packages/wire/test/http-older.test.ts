@@ -202,7 +202,7 @@ for (const client of CLIENTS)
         challenge: async (...what: unknown[]) => challenges.push(what) > 0 && ++token > 0,
       }
       await using session = await connect(server.url, { client, transport: 'sse', authorization })
-      expect(challenges).toEqual([[401, 'Bearer x']])
+      expect(challenges).toEqual([[{ status: 401, wwwAuthenticate: 'Bearer x', refused: 'Bearer 0', round: 0 }]])
       expect(textOf(await session.callTool('x'))).toBe('/post?s=1')
     })
 

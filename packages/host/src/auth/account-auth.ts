@@ -15,7 +15,7 @@ export interface AccountAuthorization {
   /** @throws {HostError} `AUTH_REQUIRED` once the account has been replaced: a connection never speaks as somebody else than it began as. */
   header(): Promise<string>
   /** After a 401: asks the source for a newer token of the same grant. True: there is one. */
-  challenge(status: number, wwwAuthenticate: string | undefined): Promise<boolean>
+  challenge(refusal: { readonly status: number }): Promise<boolean>
 }
 
 const SCOPE_ID_CHARS = 32
@@ -67,7 +67,7 @@ export class AccountAuth {
           details: { server: name },
         })
       },
-      challenge: (status) => (status === 401 ? this.#refresh(signedIn) : Promise.resolve(false)),
+      challenge: ({ status }) => (status === 401 ? this.#refresh(signedIn) : Promise.resolve(false)),
     }
   }
 

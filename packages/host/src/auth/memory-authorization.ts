@@ -29,7 +29,7 @@ export interface MemoryAuthorization {
   /** Value of the Authorization header; undefined before the first sign-in. */
   header(): string | undefined
   /** After a 401 or 403: signs in, or asks for more scopes once. True: the credentials are new. */
-  challenge(status: number, wwwAuthenticate: string | undefined): Promise<boolean>
+  challenge(refusal: { readonly status: number; readonly wwwAuthenticate: string | undefined }): Promise<boolean>
 }
 
 /** More step-ups than this are a server that is never satisfied. */
@@ -62,7 +62,7 @@ class SignIn implements MemoryAuthorization {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  challenge(status: number, wwwAuthenticate: string | undefined): Promise<boolean> {
+  challenge({ status, wwwAuthenticate }: Parameters<MemoryAuthorization['challenge']>[0]): Promise<boolean> {
     this.#running ??= this.#answer(status, wwwAuthenticate?.slice(0, HEADER_CHARS_MAX)).finally(() => {
       this.#running = undefined
     })
