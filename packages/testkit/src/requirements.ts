@@ -9,6 +9,7 @@ import { house } from './requirements/house.ts'
 import { http } from './requirements/http.ts'
 import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
+import { signIns } from './requirements/sign-ins.ts'
 import { simulation } from './requirements/simulation.ts'
 import { wire } from './requirements/wire.ts'
 
@@ -24,6 +25,7 @@ export const requirements: readonly Requirement[] = [
   ...command,
   ...gateway,
   ...http,
+  ...signIns,
   ...simulation,
   ...races,
 ]

@@ -39,6 +39,11 @@ export type HostErrorCode =
   | 'CA_UNREADABLE'
   | 'AUTH_REQUIRED'
   | 'AUTH_FAILED'
+  | 'CREDENTIALS_UNAVAILABLE'
+  | 'REFRESH_FAILED'
+  | 'SIGN_IN_FAILED'
+  | 'SIGN_IN_TIMEOUT'
+  | 'SIGN_IN_UNSUPPORTED'
   | 'ENVIRONMENT_UNAVAILABLE'
   | 'REQUIRED_SERVERS_FAILED'
   // a call that did not end well

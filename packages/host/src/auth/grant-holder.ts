@@ -1,0 +1,351 @@
+// One sign-in in this process: its tokens in memory, and the one transaction that renews them for all calls, processes and replicas.
+import { HostError, Lane } from '../base/index.ts'
+import { type KeyValueStore, StoreError } from '../store/index.ts'
+import { decideRefresh, type RefreshAnswer, type RefreshReason, recordAfter, type SignInReason } from './decide.ts'
+import type { Grant, TokenSet } from './grant.ts'
+import {
+  type CredentialRecord,
+  isExpired,
+  isExpiring,
+  newRecord,
+  readRecord,
+  recordText,
+  tokenDigest,
+} from './record.ts'
+
+/** How new tokens are had. None of it is aborted by a caller: an answer that nobody takes would cost the sign-in. */
+export interface TokenRequests {
+  /** Rejects only when nothing was sent. */
+  refresh(record: CredentialRecord, refreshToken: string): Promise<RefreshAnswer & { readonly detail?: string }>
+  /** Absent: a person has to sign in. */
+  obtain?(): Promise<Grant>
+}
+
+/** Where a renewal is; for whoever tests what a death at this point leaves behind. */
+export type RenewalStep = 'locking' | 'locked' | 'asking' | 'answered' | 'saved' | 'released'
+
+/** What a {@link GrantHolder} is made of. */
+export interface GrantHolderOptions {
+  /** For messages. */
+  readonly server: CredentialRecord['server']
+  readonly recordId: string
+  readonly grantId: string
+  open(): Promise<KeyValueStore>
+  readonly requests: TokenRequests
+  /** Milliseconds of the epoch. */
+  dateMs(): number
+  setTimer(callback: () => void, ms: number): object
+  onStep?(step: RenewalStep): void
+  /** Another token is in force, or none can be had any more. */
+  onChange?(change: 'refreshed' | SignInReason): void
+}
+
+/** How a renewal ended. */
+export type Renewal =
+  /** There is a token that can be sent. */
+  | { readonly kind: 'current' }
+  /** A person has to sign in; nothing is tried again by itself. */
+  | { readonly kind: 'sign-in'; readonly because: SignInReason }
+  /** It may work another time. */
+  | { readonly kind: 'failed'; readonly error: HostError }
+
+/** Longest wait for another process that renews the same sign-in, in milliseconds. */
+export const LOCK_WAIT_MS = 60_000
+/** Tries to save what cannot be had a second time. */
+const SAVES_MAX = 4
+/** Pause before the second try, in milliseconds; each further one is four times as long. */
+const SAVE_PAUSE_MS = 50
+/** Changes by others, without the lock, that a renewal puts up with. */
+const ROUNDS_MAX = 4
+/** Pause after a renewal that failed, in milliseconds; it doubles. */
+const PAUSE_MS = 1_000
+const PAUSE_MS_MAX = 30_000
+
+/** Ends that no later try can change: a new sign-in is another grant. */
+const FINAL: ReadonlySet<SignInReason> = new Set(['signed-out', 'replaced', 'refresh-rejected', 'refresh-interrupted'])
+
+/** The tokens of one grant. One per grant and process, whatever number of connections speak with it. */
+export class GrantHolder {
+  readonly #options: GrantHolderOptions
+  readonly #lane = new Lane()
+  readonly #running = new Map<string, Promise<Renewal>>()
+  #record: CredentialRecord | undefined
+  #ended: SignInReason | undefined
+  /** Answered and not saved: it is saved before anything else is asked for. */
+  #unsaved: { readonly from: string; readonly record: CredentialRecord } | undefined
+  #pause: { readonly untilMs: number; readonly ms: number; readonly error: HostError } | undefined
+
+  constructor(options: GrantHolderOptions) {
+    this.#options = options
+  }
+
+  /** What is known in this process, without asking the store. */
+  get record(): CredentialRecord | undefined {
+    return this.#record
+  }
+
+  /** Why a person has to sign in; undefined while that is not known. */
+  get ended(): SignInReason | undefined {
+    return this.#ended
+  }
+
+  /** The tokens to send now, at once; undefined: {@link current} has to be asked. */
+  get tokens(): TokenSet | undefined {
+    const record = this.#record
+    return record === undefined || isExpiring(record.tokens, this.#options.dateMs()) ? undefined : record.tokens
+  }
+
+  /**
+   * The tokens to send now, read and renewed as far as they have to be.
+   * @throws {HostError} `AUTH_REQUIRED`: a person has to sign in; `CREDENTIALS_UNAVAILABLE`, `REFRESH_FAILED`: it may work another time.
+   */
+  async current(): Promise<TokenSet> {
+    if (this.#ended !== undefined) throw this.#signInNeeded(this.#ended)
+    if (this.#record === undefined) await this.#load()
+    const known = this.tokens
+    if (known !== undefined) return known
+    const renewal = await this.renew({ kind: 'expiring' }, { mayRefresh: true })
+    const tokens = this.#record?.tokens
+    if (renewal.kind === 'sign-in') throw this.#signInNeeded(renewal.because)
+    // Until its very end the old token does.
+    if (tokens !== undefined && !isExpired(tokens, this.#options.dateMs())) return tokens
+    throw renewal.kind === 'failed' ? renewal.error : this.#signInNeeded('token-refused')
+  }
+
+  /** Whoever asks for the same reason shares one renewal. It goes on when they leave. Never rejects. */
+  renew(reason: RefreshReason, { mayRefresh }: { readonly mayRefresh: boolean }): Promise<Renewal> {
+    const key = `${mayRefresh ? 'refresh' : 'adopt'} ${reason.kind === 'rejected' ? tokenDigest(reason.accessToken) : ''}`
+    let running = this.#running.get(key)
+    if (running === undefined) {
+      running = this.#renew(reason, mayRefresh).finally(() => this.#running.delete(key))
+      this.#running.set(key, running)
+    }
+    return running
+  }
+
+  /** The record as it has just been saved by a sign-in of this process. */
+  adopt(record: CredentialRecord): void {
+    this.#record = record
+    this.#ended = undefined
+  }
+
+  /** Reads without a lock: writers replace whole values. */
+  async #load(): Promise<void> {
+    const record = await this.#stored(await this.#open())
+    if (record !== undefined && record.record.grantId === this.#options.grantId) this.#record = record.record
+    else if (this.#options.requests.obtain === undefined)
+      throw this.#signInNeeded(this.#end(record === undefined ? 'signed-out' : 'replaced'))
+  }
+
+  async #renew(reason: RefreshReason, mayRefresh: boolean): Promise<Renewal> {
+    const leave = await this.#lane.enter()
+    try {
+      const known = this.tokens
+      // Somebody before us in this process may have had the same reason.
+      if (known !== undefined && (reason.kind === 'expiring' || known.accessToken !== reason.accessToken))
+        return { kind: 'current' }
+      const { untilMs, error } = this.#pause ?? { untilMs: 0, error: undefined }
+      if (error !== undefined && this.#options.dateMs() < untilMs) return { kind: 'failed', error }
+      const renewal = await this.#locked(reason, mayRefresh)
+      this.#pause = renewal.kind === 'failed' ? this.#pauseAfter(renewal.error) : undefined
+      return renewal
+    } finally {
+      leave()
+    }
+  }
+
+  #pauseAfter(error: HostError): { readonly untilMs: number; readonly ms: number; readonly error: HostError } {
+    const ms = this.#pause === undefined ? PAUSE_MS : Math.min(this.#pause.ms * 2, PAUSE_MS_MAX)
+    return { untilMs: this.#options.dateMs() + ms, ms, error }
+  }
+
+  async #locked(reason: RefreshReason, mayRefresh: boolean): Promise<Renewal> {
+    const { recordId, onStep } = this.#options
+    try {
+      const store = await this.#open()
+      onStep?.('locking')
+      const lock = await store.lock(recordId, { waitMs: LOCK_WAIT_MS })
+      try {
+        onStep?.('locked')
+        return await this.#decided(store, reason, mayRefresh)
+      } finally {
+        await lock[Symbol.asyncDispose]()
+        onStep?.('released')
+      }
+    } catch (error) {
+      return { kind: 'failed', error: this.#unavailable(error) }
+    }
+  }
+
+  /** Everything that is decided here is decided on what the store holds now. */
+  async #decided(store: KeyValueStore, reason: RefreshReason, mayRefresh: boolean): Promise<Renewal> {
+    const { grantId, requests } = this.#options
+    await this.#saveLate(store)
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const found = await this.#stored(store)
+      const nowMs = this.#options.dateMs()
+      const isMachine = requests.obtain !== undefined
+      const plan = decideRefresh({ stored: found?.record, grantId, reason, mayRefresh, isMachine, nowMs })
+      switch (plan.kind) {
+        case 'adopt':
+          this.#use(plan.record)
+          return { kind: 'current' }
+        case 'sign-in':
+          return { kind: 'sign-in', because: this.#end(plan.because) }
+        case 'obtain':
+          return this.#obtain(store, found?.text)
+        case 'refresh': {
+          const renewal = await this.#refresh(store, { ...plan, text: found?.text ?? '' })
+          if (renewal !== undefined) return renewal
+        }
+      }
+    }
+    return { kind: 'failed', error: this.#failed('others kept changing it meanwhile') }
+  }
+
+  /** Undefined: somebody has changed the record without the lock (a sign-out, a sign-in); decide again. */
+  async #refresh(
+    store: KeyValueStore,
+    from: { readonly record: CredentialRecord; readonly refreshToken: string; readonly text: string },
+  ): Promise<Renewal | undefined> {
+    const { recordId, requests, onStep } = this.#options
+    const { record, refreshToken } = from
+    const attempt = { refreshDigest: tokenDigest(refreshToken), startedAtMs: this.#options.dateMs() }
+    // Written first: whoever finds it after our death knows that this token may have been used up.
+    const marked = recordText({ ...record, attempt })
+    if (!(await store.compareAndSwap(recordId, from.text, marked))) return undefined
+    onStep?.('asking')
+    const answer = await this.#ask(() => requests.refresh(record, refreshToken))
+    onStep?.('answered')
+    const next = recordAfter(record, answer, this.#options.dateMs())
+    this.#unsaved = { from: marked, record: next }
+    const isSaved = await this.#save(store, marked, recordText(next))
+    this.#unsaved = undefined
+    onStep?.('saved')
+    if (!isSaved) return undefined
+    switch (answer.kind) {
+      case 'refreshed':
+        this.#use(next)
+        return { kind: 'current' }
+      case 'rejected':
+        return { kind: 'sign-in', because: this.#end('refresh-rejected') }
+      case 'failed':
+        return { kind: 'failed', error: this.#failed(answer.detail ?? 'the authorization server did not answer') }
+    }
+  }
+
+  async #ask(
+    request: () => Promise<RefreshAnswer & { readonly detail?: string }>,
+  ): Promise<RefreshAnswer & { readonly detail?: string }> {
+    try {
+      return await request()
+    } catch (error) {
+      return { kind: 'failed', detail: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  async #obtain(store: KeyValueStore, before: string | undefined): Promise<Renewal> {
+    const { requests, server, grantId } = this.#options
+    const grant = await requests.obtain?.()
+    if (grant === undefined) return { kind: 'sign-in', because: 'signed-out' }
+    const record = newRecord(grant, { server, grantId, nowMs: this.#options.dateMs() })
+    await this.#save(store, before, recordText(record))
+    this.#use(record)
+    return { kind: 'current' }
+  }
+
+  /** What was answered cannot be had again: a disk that is full for a moment must not cost the sign-in. */
+  async #save(store: KeyValueStore, expected: string | undefined, text: string): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await store.compareAndSwap(this.#options.recordId, expected, text)
+      } catch (error) {
+        if (tries >= SAVES_MAX) throw error
+        await new Promise<void>((resolve) => void this.#options.setTimer(resolve, SAVE_PAUSE_MS * 4 ** (tries - 1)))
+      }
+    }
+  }
+
+  /** Saves what an earlier renewal could not. What has been changed since stays as it is. */
+  async #saveLate(store: KeyValueStore): Promise<void> {
+    const unsaved = this.#unsaved
+    if (unsaved === undefined) return
+    await this.#save(store, unsaved.from, recordText(unsaved.record))
+    this.#unsaved = undefined
+  }
+
+  async #open(): Promise<KeyValueStore> {
+    try {
+      return await this.#options.open()
+    } catch (error) {
+      throw this.#unavailable(error)
+    }
+  }
+
+  async #stored(
+    store: KeyValueStore,
+  ): Promise<{ readonly record: CredentialRecord; readonly text: string } | undefined> {
+    let found: Awaited<ReturnType<KeyValueStore['get']>>
+    try {
+      found = await store.get(this.#options.recordId)
+    } catch (error) {
+      throw this.#unavailable(error)
+    }
+    if (found.kind === 'absent') return undefined
+    const record = found.kind === 'found' ? readRecord(found.value) : undefined
+    if (found.kind === 'found' && record !== undefined) return { record, text: found.value }
+    throw this.#unavailable(new Error(found.kind === 'damaged' ? found.because : 'it is no sign-in'))
+  }
+
+  #use(record: CredentialRecord): void {
+    const isOther = this.#record?.tokens.accessToken !== record.tokens.accessToken
+    this.#record = record
+    this.#ended = undefined
+    if (isOther) this.#options.onChange?.('refreshed')
+  }
+
+  #end(because: SignInReason): SignInReason {
+    if (FINAL.has(because) && this.#ended !== because) {
+      this.#ended = because
+      this.#record = undefined
+      this.#options.onChange?.(because)
+    }
+    return because
+  }
+
+  #signInNeeded(because: SignInReason): HostError {
+    const { name } = this.#options.server
+    return new HostError('AUTH_REQUIRED', `Server "${name}": ${SENTENCES[because]}`, {
+      details: { server: name, because },
+    })
+  }
+
+  #failed(why: string): HostError {
+    const { name } = this.#options.server
+    return new HostError('REFRESH_FAILED', `The sign-in of server "${name}" could not be renewed: ${why}`, {
+      details: { server: name },
+    })
+  }
+
+  #unavailable(error: unknown): HostError {
+    if (HostError.is(error)) return error
+    const { name } = this.#options.server
+    const busy = error instanceof StoreError && error.failure === 'busy'
+    const what = busy ? 'is being renewed by another process' : 'cannot be read or written'
+    const why = error instanceof Error ? error.message : String(error)
+    return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" ${what}: ${why}`, {
+      details: { server: name, because: error instanceof StoreError ? error.failure : 'failed' },
+      cause: error,
+    })
+  }
+}
+
+/** Why a person has to sign in, as the end of a sentence about a server. */
+export const SENTENCES: Readonly<Record<SignInReason, string>> = {
+  'signed-out': 'nobody is signed in',
+  replaced: 'somebody has signed in anew',
+  'token-refused': 'the server does not accept the sign-in',
+  'no-refresh-token': 'the sign-in is over, and cannot be renewed without a person',
+  'refresh-rejected': 'the authorization server has ended the sign-in',
+  'refresh-interrupted': 'a renewal was cut off, so that the sign-in may be used up',
+}

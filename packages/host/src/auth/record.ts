@@ -1,0 +1,170 @@
+// What is kept of one sign-in: the grant, and what has become of it since. Pure.
+import { canonicalJson, digestHex, isObject } from '../base/index.ts'
+import type { Grant, IssuerFacts, OAuthClient, Subject, TokenSet } from './grant.ts'
+
+/** A grant as it is kept, under {@link recordId}. Everything in it but the names may be secret. */
+export interface CredentialRecord extends Grant {
+  readonly version: 1
+  /** Names this sign-in: a new one has another, a refresh of its tokens keeps it. */
+  readonly grantId: string
+  /** For whom it was made; for people. */
+  readonly server: { readonly name: string; readonly url: string }
+  /** Milliseconds of the epoch. */
+  readonly signedInAtMs: number
+  /** Milliseconds of the epoch; absent: never. */
+  readonly refreshedAtMs?: number
+  /** What refreshing did to the refresh token the last time. */
+  readonly rotation: 'unknown' | 'rotates' | 'stays'
+  /** The authorization server is being asked to refresh. Whoever reads this while holding the lock knows that nobody learned the answer. */
+  readonly attempt?: { readonly refreshDigest: string; readonly startedAtMs: number }
+  /** The authorization server has refused this refresh token for good. It is never sent again. */
+  readonly rejected?: { readonly refreshDigest: string; readonly atMs: number; readonly because: string }
+}
+
+/** Time before its end at which a token is renewed, in milliseconds. */
+export const REFRESH_SKEW_MS = 30_000
+
+const ID_CHARS = 32
+const DIGEST_CHARS = 32
+
+/** What a record is found by. Two entries of one server are two sign-ins: people have more than one account. */
+export function recordId(facts: {
+  readonly issuer: string
+  readonly resource: string
+  readonly clientId: string
+  readonly server: string
+}): string {
+  const { issuer, resource, clientId, server } = facts
+  return digestHex(canonicalJson([issuer, resource, clientId, server]), ID_CHARS)
+}
+
+/** Names a token without showing it. */
+export function tokenDigest(token: string): string {
+  return digestHex(token, DIGEST_CHARS)
+}
+
+/** The record of a fresh sign-in. */
+export function newRecord(
+  grant: Grant,
+  { server, grantId, nowMs }: Pick<CredentialRecord, 'server' | 'grantId'> & { readonly nowMs: number },
+): CredentialRecord {
+  return { ...grant, version: 1, grantId, server, signedInAtMs: nowMs, rotation: 'unknown' }
+}
+
+/** Is the token so near to its end that it is not sent any more? One whose end nobody knows never is. */
+export function isExpiring({ expiresAtMs }: TokenSet, nowMs: number): boolean {
+  return expiresAtMs !== undefined && nowMs + REFRESH_SKEW_MS >= expiresAtMs
+}
+
+/** Is it over? */
+export function isExpired({ expiresAtMs }: TokenSet, nowMs: number): boolean {
+  return expiresAtMs !== undefined && nowMs >= expiresAtMs
+}
+
+/** What somebody who looks at the record can say without asking anybody. */
+export type RecordStanding =
+  /** Its access token can be sent. */
+  | 'usable'
+  /** Its access token cannot be sent any more, its refresh token can. */
+  | 'refreshable'
+  /** Somebody has to sign in again. */
+  | 'unusable'
+
+/** Judges a record by what is in it. A server may still refuse it. */
+export function standingOf(record: CredentialRecord, nowMs: number): RecordStanding {
+  if (record.client.id.trim() === '') return 'unusable'
+  const { accessToken } = record.tokens
+  if (!isExpiring(record.tokens, nowMs) && accessToken.trim() !== '') return 'usable'
+  if (mayRefresh(record)) return 'refreshable'
+  return !isExpired(record.tokens, nowMs) && accessToken.trim() !== '' ? 'usable' : 'unusable'
+}
+
+/** Is there a refresh token that may be sent? */
+export function mayRefresh(record: CredentialRecord): boolean {
+  return refusedRefresh(record) === undefined
+}
+
+/** Why its refresh token is not sent. */
+export type RefreshRefusal = 'no-refresh-token' | 'refresh-rejected' | 'refresh-interrupted'
+
+/**
+ * An answer that nobody learned may have used the token up, and sending it once more would then end the whole grant at servers that rotate
+ * (RFC 9700 4.14.2); where the last refresh left it as it was, nothing is lost by asking again.
+ */
+export function refusedRefresh({ tokens, rejected, attempt, rotation }: CredentialRecord): RefreshRefusal | undefined {
+  const { refreshToken } = tokens
+  if (refreshToken === undefined || refreshToken.trim() === '') return 'no-refresh-token'
+  const digest = tokenDigest(refreshToken)
+  if (rejected?.refreshDigest === digest) return 'refresh-rejected'
+  return attempt?.refreshDigest === digest && rotation !== 'stays' ? 'refresh-interrupted' : undefined
+}
+
+/** The text that is stored. */
+export function recordText(record: CredentialRecord): string {
+  return JSON.stringify(record)
+}
+
+/** Reads {@link recordText}; undefined for anything else. */
+export function readRecord(text: string): CredentialRecord | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return isRecord(value) ? value : undefined
+}
+
+function isRecord(value: unknown): value is CredentialRecord {
+  if (!isObject(value) || value['version'] !== 1) return false
+  const { grantId, server, signedInAtMs, issuer, resource, client, tokens, rotation } = value
+  return (
+    typeof grantId === 'string' &&
+    typeof signedInAtMs === 'number' &&
+    typeof resource === 'string' &&
+    (rotation === 'unknown' || rotation === 'rotates' || rotation === 'stays') &&
+    hasTexts(server, ['name', 'url']) &&
+    isIssuer(issuer) &&
+    isClient(client) &&
+    isTokenSet(tokens) &&
+    isSubject(value['subject']) &&
+    isMark(value['attempt'], 'startedAtMs') &&
+    isMark(value['rejected'], 'atMs')
+  )
+}
+
+function isIssuer(value: unknown): value is IssuerFacts {
+  return hasTexts(value, ['issuer', 'tokenEndpoint']) && hasOptional(value, { revocationEndpoint: 'string' })
+}
+
+function isClient(value: unknown): value is OAuthClient {
+  return hasTexts(value, ['id', 'kind']) && hasOptional(value, { secret: 'string', tokenEndpointAuthMethod: 'string' })
+}
+
+function isTokenSet(value: unknown): value is TokenSet {
+  if (!hasTexts(value, ['accessToken', 'type'])) return false
+  const { scopes } = value
+  return (
+    hasOptional(value, { refreshToken: 'string', expiresAtMs: 'number' }) &&
+    (scopes === undefined || (Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')))
+  )
+}
+
+function isSubject(value: unknown): value is Subject | undefined {
+  return value === undefined || (hasTexts(value, ['id']) && hasOptional(value, { name: 'string' }))
+}
+
+function isMark(value: unknown, at: string): boolean {
+  return value === undefined || (hasTexts(value, ['refreshDigest']) && hasOptional(value, { [at]: 'number' }))
+}
+
+function hasTexts(value: unknown, names: readonly string[]): value is Record<string, unknown> {
+  return isObject(value) && names.every((name) => typeof value[name] === 'string')
+}
+
+function hasOptional(
+  value: Readonly<Record<string, unknown>>,
+  types: Readonly<Record<string, 'string' | 'number'>>,
+): boolean {
+  return Object.entries(types).every(([name, type]) => value[name] === undefined || typeof value[name] === type)
+}
