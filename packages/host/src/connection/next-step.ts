@@ -39,6 +39,8 @@ const STEPS: Partial<Record<HostErrorCode, (facts: NextStepFacts) => string>> = 
     environment === 'local'
       ? `The stored sign-in is not accepted any more, or does not cover this. Sign in again: convoke login ${pasted(server)}`
       : 'The stored sign-in is not accepted any more, or does not cover this. Sign in again with your client',
+  CREDENTIALS_UNAVAILABLE: () => 'The sign-in is still there; convoke auth status tells where it is kept',
+  REFRESH_FAILED: () => 'The sign-in is kept, and the renewal is tried again when the server is next needed',
   COMMAND_NOT_FOUND: ({ target }) => `Is "${target}" installed and on the PATH?`,
   SPAWN_FAILED: ({ target }) => `May "${target}" be run, and is its cwd there?`,
   SERVER_EXITED: ({ target }) => `To see why, run "${target}" by hand with the arguments and variables of its entry`,

@@ -76,6 +76,16 @@ export type HostEvent =
   | { readonly kind: 'resource-catalog.changed'; readonly server: string }
   | { readonly kind: 'prompt-catalog.changed'; readonly server: string }
   | { readonly kind: 'resource.updated'; readonly server: string; readonly uri: string }
+  /**
+   * The sign-in of a server is another one: somebody has signed in or out here, its tokens were renewed (`refreshed`), or a person has to sign in again
+   * (`ended`, with the reason; nothing was deleted). Tokens are never told.
+   */
+  | {
+      readonly kind: 'sign-in.changed'
+      readonly server: string
+      readonly change: 'signed-in' | 'signed-out' | 'refreshed' | 'ended'
+      readonly because?: string
+    }
   /** A question of a server waits for a person: it is being shown, or has been parked for `Host.answer`; told again when what is shown is parked. */
   | { readonly kind: 'question.asked'; readonly question: PendingQuestion }
   /** Told once for every question, also for those that nobody was asked. */
