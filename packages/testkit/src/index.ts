@@ -1,3 +1,23 @@
+export {
+  type AuthorizationServer,
+  type AuthorizationServerKnobs,
+  type AuthorizationServerOptions,
+  type AuthorizationServerStats,
+  digestOf,
+  INTROSPECTION_CLIENT,
+  type PresetClient,
+  type SeenTokenRequest,
+  startAuthorizationServer,
+  type TestAccount,
+} from './authorization-server.ts'
+export { Canaries, type Watched } from './canaries.ts'
+export {
+  type ProtectedServer,
+  type ProtectedServerKnobs,
+  type ProtectedServerOptions,
+  type ProtectedServerStats,
+  startProtectedServer,
+} from './protected-server.ts'
 export { FINISHED_MILESTONES, type Requirement, requirements } from './requirements.ts'
 export {
   everythingStdio,
@@ -20,5 +40,6 @@ export {
   startServer,
 } from './runners.ts'
 export type { ForgottenAnswer, HttpScript, ScriptedAct, ScriptedTool, ServerScript, StdioScript } from './script.ts'
+export { type DeliveredPage, type SignInPerson, type SignInPersonOptions, signInPerson } from './sign-in-person.ts'
 export { type ContractStore, type ContractStores, storeContract } from './store-contract.ts'
 export { verifies } from './verifies.ts'
