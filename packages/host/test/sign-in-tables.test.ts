@@ -11,13 +11,16 @@ import {
   standingOf,
   tokenDigest,
 } from '../src/auth/record.ts'
+import type { SignInEntry } from '../src/auth/sign-in-index.ts'
 import { type SignInFacts, type SignInStatus, statusOfSignIn } from '../src/auth/sign-in-status.ts'
 import { defineServer } from '../src/config/index.ts'
 
 const NOW = 1_000_000
 const LATER = NOW + 3_600_000
 
-function record(over: Partial<CredentialRecord> & { readonly tokens?: Partial<CredentialRecord['tokens']> } = {}) {
+type Changes = Omit<Partial<CredentialRecord>, 'tokens'> & { readonly tokens?: Partial<CredentialRecord['tokens']> }
+
+function record(over: Changes = {}): CredentialRecord {
   const { tokens, ...others } = over
   const grant = {
     issuer: { issuer: 'https://as.example', tokenEndpoint: 'https://as.example/token' },
@@ -242,19 +245,17 @@ verifies('auth.134', () => {
   const http = { kind: 'http', url: 'https://mcp.example/mcp', headers: {}, envHeaders: {} } as const
   const definition = defineServer({ name: 'one', transport: http })
   const facts = { env: {}, hasAccount: false, nowMs: NOW, mode: 'auto' } as const
-  const entry = {
+  const entry: SignInEntry = {
     version: 1,
     server: { name: 'one', url: http.url },
-    ...{
-      recordId: 'id',
-      grantId: 'g1',
-      store: 'file',
-      issuer: 'https://as',
-      resource: 'r',
-      clientId: 'c',
-      signedInAtMs: 1,
-    },
-  } as const
+    recordId: 'id',
+    grantId: 'g1',
+    store: 'file',
+    issuer: 'https://as',
+    resource: 'r',
+    clientId: 'c',
+    signedInAtMs: 1,
+  }
   const reading = { kind: 'entry', entry, text: '' } as const
   const state = (over: Partial<SignInFacts>, of = definition): string => {
     const { state: is, because } = statusOfSignIn(of, { ...facts, ...over })

@@ -31,4 +31,58 @@ export const signIns: readonly Requirement[] = [
     milestone: 3,
     source: '03 §5.10, §10 "Status"',
   },
+  {
+    id: 'auth.135',
+    text: 'calls and programs that need a new token at the same time ask the authorization server once, and all have the answer',
+    milestone: 3,
+    source: "03 §10 'Refresh'; 05 §E",
+  },
+  {
+    id: 'auth.136',
+    text: 'a renewal marks what it is about to send, saves what it gets before anybody sends it, and goes on when whoever asked for it has left',
+    milestone: 3,
+    source: '03 §5.7, 2 and 9',
+  },
+  {
+    id: 'auth.137',
+    text: 'a refresh token that was refused for good is kept, marked, and never sent again by anybody; a person has to sign in',
+    milestone: 3,
+    source: '00 decision 39; 03 §5.7, 10; A59.5',
+  },
+  {
+    id: 'auth.138',
+    text: 'while a renewal does not work the token in hand is used to its end; tries are paused and go on, and the sign-in stays',
+    milestone: 3,
+    source: '05 §E; A59',
+  },
+  {
+    id: 'auth.139',
+    text: 'a sign-out or a new sign-in during a renewal wins: nothing is brought back, and nothing overwritten',
+    milestone: 3,
+    source: '03 §11, 5; 05 §E',
+  },
+  {
+    id: 'auth.140',
+    text: 'a late refusal of an older token touches nothing; a second refusal takes a newer token of somebody else and asks nobody',
+    milestone: 3,
+    source: "03 §5.8, §10 'Refresh'",
+  },
+  {
+    id: 'auth.141',
+    text: 'tokens that cannot be saved are not sent and not lost: saving is tried again, before anything else is asked for',
+    milestone: 3,
+    source: '03 §5.7, 9',
+  },
+  {
+    id: 'auth.142',
+    text: 'a token in memory needs no store; a store that cannot be read later is told as that, and changes nothing in memory',
+    milestone: 3,
+    source: "03 §5.5, §10 'Refresh'",
+  },
+  {
+    id: 'auth.143',
+    text: 'a renewal that was cut off may have used its refresh token up: it is not sent again, unless that server leaves refresh tokens as they are',
+    milestone: 3,
+    source: '03 §5.7, 10; RFC 9700 4.14.2',
+  },
 ]
