@@ -696,6 +696,27 @@ verifies('security.108', async () => {
   expect(JSON.stringify(many.problems)).not.toContain('xxx')
 })
 
+verifies('auth.144', async () => {
+  const url = 'https://example.com'
+  const known = { clientId: 'id', issuer: 'https://as.example' }
+  const rows: [object, string[]][] = [
+    [{ grant: 'authorization-code' }, []],
+    [{ grant: 'client-credentials', ...known, clientSecretEnvVar: 'S' }, []],
+    [{ grant: 'client-credentials', ...known, privateKeyFile: 'key.pem' }, []],
+    [{ grant: 'workload', ...known, assertionFile: 'token' }, []],
+    [{ grant: 'client-credentials', ...known }, ['"clientSecretEnvVar" or "privateKeyFile"']],
+    [{ grant: 'client-credentials', issuer: known.issuer, clientSecretEnvVar: 'S' }, ['"clientId"']],
+    [{ grant: 'client-credentials', clientId: 'id', clientSecretEnvVar: 'S' }, ['"issuer"']],
+    [{ grant: 'workload', ...known, clientSecretEnvVar: 'S' }, ['"assertionFile"']],
+  ]
+  for (const [oauth, missing] of rows) {
+    const { problems } = await loadEntry({ url, oauth })
+    expect([oauth, problems.map(({ message }) => /needs (.*?) too/.exec(message)?.[1])]).toEqual([oauth, missing])
+  }
+  const { definition } = await loadEntry({ url, oauth: { ...known, grant: 'workload', assertionFile: 'a/token' } })
+  expect(definition?.oauth?.assertionFile).toMatch(/^\/.*\/a\/token$/)
+})
+
 test('warns of a credential on an unencrypted address, and only there', async () => {
   const warned = await loadEntry({ url: 'http://example.com', bearerTokenEnvVar: 'T' })
   expect(brief(warned.problems)).toEqual(['warning CONFIG_FIELD_CONFLICT url'])

@@ -142,6 +142,17 @@ export interface OauthSettings {
   readonly issuer?: string
   /** `resource` of RFC 8707. Absent: the one that the server's metadata names. */
   readonly resource?: string
+  /**
+   * How tokens are had: `authorization-code`, a person signs in; `client-credentials` (RFC 6749 4.4) and `workload` (RFC 7523), nobody does, and `clientId`
+   * and `issuer` are known beforehand. Default `authorization-code`.
+   */
+  readonly grant?: 'authorization-code' | 'client-credentials' | 'workload'
+  /** Absolute path of a PEM file with the key of `private_key_jwt`, in place of a secret. */
+  readonly privateKeyFile?: string
+  /** Absolute path of the file with the token that the platform gives this program; read anew for each token. */
+  readonly assertionFile?: string
+  /** Bind tokens to a key (RFC 9449): where the server asks for it, or wherever the authorization server can. Default `auto`. */
+  readonly dpop?: 'auto' | 'always'
 }
 
 /** The plugin that a server came with. Set by host code and by plugins, never by an entry. */

@@ -61,7 +61,10 @@ export function readEntry({ key: name, keyOffset, value }: Property, context: En
   const kind = transportKind(fields, keyOffset, report)
   const values = readFields(fields, kind, { context, report })
   checkTogether(values, fields, { context, report })
-  const settings = settingsOf(name, values, refusedFor(context.layer, values))
+  const settings = settingsOf(name, values, {
+    ignored: refusedFor(context.layer, values),
+    folder: context.folder,
+  })
   const definition = defineServer({ ...settings, source, transport: transportOf(kind, values, context) })
   return first === undefined ? definition : { ...definition, problem: first }
 }
@@ -158,11 +161,28 @@ function checkTogether(
     const text = 'is longer than toolTotalTimeoutMs, which ends every call first.'
     tell('warning', 'CONFIG_FIELD_CONFLICT', 'toolTimeoutMs', text)
   }
+  const grantFault = missingForGrant(valuesAt(values, 'oauth'))
+  if (grantFault !== undefined) tell('error', 'CONFIG_FIELD_CONFLICT', 'oauth', grantFault)
   const url = values.get('url')
   if (typeof url === 'string' && isOpenNetwork(url) && carriesSecret(values)) {
     const text = 'is not encrypted (http), and a credential is sent to it. Use https.'
     tell('warning', 'CONFIG_FIELD_CONFLICT', 'url', text)
   }
+}
+
+/** Credentials that nobody is asked about go to no authorization server that a server names: it stands in the entry. */
+function missingForGrant(oauth: FieldValues | undefined): string | undefined {
+  const grant = oauth?.get('grant') ?? 'authorization-code'
+  if (oauth === undefined || grant === 'authorization-code') return undefined
+  const proof =
+    grant === 'workload'
+      ? ['assertionFile']
+      : ['clientSecretEnvVar', 'privateKeyFile'].filter((name) => oauth.has(name)).slice(0, 1)
+  const wanted = ['clientId', 'issuer', ...(proof.length === 0 ? ['clientSecretEnvVar'] : proof)]
+  const missing = wanted.find((name) => !oauth.has(name))
+  if (missing === undefined) return undefined
+  const other = missing === 'clientSecretEnvVar' ? ' or "privateKeyFile"' : ''
+  return `with "grant": "${grant}" needs "${missing}"${other} too.`
 }
 
 /** Settings that lower caution or lend an account; a file of someone else's must not turn them on. */
@@ -222,7 +242,7 @@ function httpTransport(values: FieldValues, folder: string): HttpTransport {
 function settingsOf(
   name: string,
   values: FieldValues,
-  ignored: readonly string[],
+  { ignored, folder }: { readonly ignored: readonly string[]; readonly folder: string },
 ): Omit<ServerDefinitionInput, 'transport'> {
   const simple = new Map([...values].filter(([key]) => SIMPLE_SETTINGS.has(key) && !ignored.includes(key)))
   const oauth = valuesAt(values, 'oauth')
@@ -230,9 +250,20 @@ function settingsOf(
   return {
     ...Object.fromEntries(simple),
     name,
-    ...(oauth === undefined ? {} : { oauth: Object.fromEntries(oauth) }),
+    ...(oauth === undefined ? {} : { oauth: oauthOf(oauth, folder) }),
     ...(tools === undefined ? {} : { tools: toolPolicyOf(tools) }),
   }
+}
+
+const OAUTH_FILES: ReadonlySet<string> = new Set(['privateKeyFile', 'assertionFile'])
+
+function oauthOf(oauth: FieldValues, folder: string): Record<string, unknown> {
+  return Object.fromEntries(
+    [...oauth].map(([key, value]) => [
+      key,
+      OAUTH_FILES.has(key) && typeof value === 'string' ? resolve(folder, value) : value,
+    ]),
+  )
 }
 
 /** Settings whose value in the file is their value in the definition. */

@@ -237,6 +237,28 @@ const httpFields: Readonly<Record<string, FieldSpec>> = {
         expands: 'none',
         about: 'The resource (RFC 8707) to ask a token for. Without it the one that the server names.',
       },
+      grant: choice(
+        ['authorization-code', 'client-credentials', 'workload'],
+        'How tokens are had: a person signs in; or nobody does, and this program shows its own credentials (clientSecretEnvVar or privateKeyFile) or those that its platform gives it (assertionFile). Without a person, clientId and issuer must be given.',
+        'authorization-code',
+      ),
+      privateKeyFile: {
+        kind: 'text',
+        expands: 'variables-and-home',
+        about:
+          'PEM file (PKCS #8) of the key that this program signs with in place of a client secret (private_key_jwt). A relative path starts at the folder of the configuration file.',
+      },
+      assertionFile: {
+        kind: 'text',
+        expands: 'variables-and-home',
+        about:
+          'File with the token that the platform gives this program (workload identity); read anew for each token. A relative path starts at the folder of the configuration file.',
+      },
+      dpop: choice(
+        ['auto', 'always'],
+        'Whether tokens are bound to a key of this program (RFC 9449): where the server asks for it, or wherever the authorization server can.',
+        'auto',
+      ),
     },
     about: 'Settings of the sign-in.',
   },

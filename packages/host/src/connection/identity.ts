@@ -140,11 +140,16 @@ function httpVariables(
 /** What a sign-in in use depends on. Where it redirects to does not matter to a connection. */
 function signInOf({ oauth }: ServerDefinition, { env, storeMode }: IdentityFacts): JsonObject {
   const { clientId, clientSecretEnvVar, issuer, resource } = oauth ?? {}
+  const { grant, privateKeyFile, assertionFile, dpop } = oauth ?? {}
   return {
     storeMode: storeMode ?? null,
     clientId: clientId ?? null,
     clientSecret: clientSecretEnvVar === undefined ? null : [clientSecretEnvVar, env[clientSecretEnvVar] ?? null],
     issuer: issuer ?? null,
     resource: resource ?? null,
+    grant: grant ?? null,
+    privateKeyFile: privateKeyFile ?? null,
+    assertionFile: assertionFile ?? null,
+    dpop: dpop ?? null,
   }
 }

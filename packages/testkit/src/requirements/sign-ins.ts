@@ -85,4 +85,10 @@ export const signIns: readonly Requirement[] = [
     milestone: 3,
     source: '03 §5.7, 10; RFC 9700 4.14.2',
   },
+  {
+    id: 'auth.144',
+    text: 'credentials that nobody is asked about go to the authorization server of the entry and to no other: without one, or without the credentials, the entry is an error',
+    milestone: 3,
+    source: 'A07; 04 §2.3',
+  },
 ]
