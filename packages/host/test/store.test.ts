@@ -51,9 +51,11 @@ describe('files', () => {
     await filesIn(directory).set('a', 'x')
     expect((await stat(directory)).mode & 0o777).toBe(0o700)
     expect((await stat(join(directory, 'a.json'))).mode & 0o777).toBe(0o600)
-    // Nothing but the value is left behind: no temporary file, no lock.
+    // Nothing but the value is left behind: no temporary file, no claim of a lock.
     await filesIn(directory).compareAndSwap('a', 'x', 'y')
-    expect(await readdir(directory)).toEqual(['a.json'])
+    expect(await readdir(directory)).toEqual(['a.json', 'locks'])
+    expect(await readdir(join(directory, 'locks'))).toEqual([])
+    expect((await stat(join(directory, 'locks'))).mode & 0o777).toBe(0o700)
   })
 
   test('what another process wrote is seen at once', async () => {
@@ -71,22 +73,6 @@ describe('files', () => {
     const swaps = await Promise.all(stores.map((store, index) => store.compareAndSwap('a', undefined, `${index}`)))
     expect(swaps.filter(Boolean)).toHaveLength(1)
     expect(await stores[0]?.get('a')).toMatchObject({ value: `${swaps.indexOf(true)}` })
-  })
-
-  test('a lock that a dead process left is taken away, and one that is held says who is busy', async () => {
-    const directory = directoryOf()
-    await filesIn(directory).set('a', 'x')
-    await writeFile(join(directory, 'a.lock'), 'somebody')
-    // The clock of the second one is a minute ahead: the lock is old for it.
-    const later = new FileStore({
-      platform: { ...nodePlatform, dateMs: () => Date.now() + 60_000 },
-      directory,
-      limits: refusing,
-      durability: 'cache',
-    })
-    await expect(filesIn(directory).compareAndSwap('a', 'x', 'y')).rejects.toMatchObject({ failure: 'busy' })
-    expect(await later.compareAndSwap('a', 'x', 'y')).toBe(true)
-    expect(await readdir(directory)).toEqual(['a.json'])
   })
 
   test('a link, a folder, a file that others may write to and one that is too big are not used, each with its reason', async () => {

@@ -7,7 +7,13 @@ export interface ContractStore {
   set(key: string, value: string): Promise<void>
   remove(key: string): Promise<void>
   keys(prefix?: string): Promise<readonly string[]>
-  compareAndSwap(key: string, expected: string | undefined, value: string): Promise<boolean>
+  compareAndSwap(key: string, expected: string | undefined, value: string | undefined): Promise<boolean>
+  lock(key: string, options?: { readonly waitMs?: number; readonly signal?: AbortSignal }): Promise<ContractLock>
+}
+
+/** A lock of a store. */
+export interface ContractLock extends AsyncDisposable {
+  isHeld(): Promise<boolean>
 }
 
 /** A store that keeps at most 4 keys, 16 bytes in a value and 40 bytes in all. */
@@ -21,6 +27,7 @@ export interface ContractStores {
 /** Runs the contract against the stores of one kind. */
 export function storeContract(name: string, stores: ContractStores): void {
   const failure = (kind: string): object => expect.objectContaining({ name: 'StoreError', failure: kind })
+  const lockFailure = (kind: string): object => expect.objectContaining({ name: 'LockError', failure: kind })
 
   describe(`a store of ${name}`, () => {
     test('gives back what was set last, and nothing for what was removed or never there', async () => {
@@ -98,6 +105,76 @@ export function storeContract(name: string, stores: ContractStores): void {
       expect(await store.compareAndSwap('a', 'one', 'two')).toBe(true)
       expect(await store.compareAndSwap('a', 'one', 'three')).toBe(false)
       expect(await store.get('a')).toMatchObject({ value: 'two' })
+    })
+
+    test('removes a value only if it is the one that was expected', async () => {
+      const store = await stores.refusing()
+      expect(await store.compareAndSwap('a', undefined, undefined)).toBe(true)
+      await store.set('a', 'one')
+      expect(await store.compareAndSwap('a', undefined, undefined)).toBe(false)
+      expect(await store.compareAndSwap('a', 'two', undefined)).toBe(false)
+      expect(await store.get('a')).toMatchObject({ value: 'one' })
+      expect(await store.compareAndSwap('a', 'one', undefined)).toBe(true)
+      expect(await store.get('a')).toEqual({ kind: 'absent' })
+      expect(await store.compareAndSwap('a', 'one', undefined)).toBe(false)
+      expect(await store.keys()).toEqual([])
+    })
+
+    test('a lock has one holder, who may swap and read, and the next one gets it when it is let go', async () => {
+      const store = await stores.refusing()
+      const first = await store.lock('a')
+      expect(await first.isHeld()).toBe(true)
+      await expect(store.lock('a', { waitMs: 0 })).rejects.toEqual(lockFailure('busy'))
+      await expect(store.lock('a', { waitMs: 50 })).rejects.toEqual(lockFailure('busy'))
+      expect(await store.compareAndSwap('a', undefined, 'one')).toBe(true)
+      await store.set('a', 'two')
+      expect(await store.get('a')).toMatchObject({ value: 'two' })
+      const second = store.lock('a')
+      await first[Symbol.asyncDispose]()
+      await first[Symbol.asyncDispose]()
+      expect(await first.isHeld()).toBe(false)
+      await using held = await second
+      expect(await held.isHeld()).toBe(true)
+      // Nothing of a lock is a key.
+      expect(await store.keys()).toEqual(['a'])
+    })
+
+    test('locks of different keys do not wait for each other', async () => {
+      const store = await stores.refusing()
+      await using _ = await store.lock('a')
+      await using other = await store.lock('b', { waitMs: 0 })
+      expect(await other.isHeld()).toBe(true)
+      await expect(store.lock('A')).rejects.toEqual(failure('key-invalid'))
+    })
+
+    test('lets one of many lockers in at a time', async () => {
+      const store = await stores.refusing()
+      let inside = 0
+      let seen = 0
+      const lockers = Array.from({ length: 8 }, async () => {
+        await using _ = await store.lock('a')
+        seen = Math.max(seen, ++inside)
+        await store.set('a', 'x')
+        inside -= 1
+      })
+      await Promise.all(lockers)
+      expect(seen).toBe(1)
+    })
+
+    test('an abort ends the waiting for a lock, and takes nothing from the others', async () => {
+      const store = await stores.refusing()
+      const reason = new Error('enough')
+      const first = await store.lock('a')
+      const abort = new AbortController()
+      const second = store.lock('a', { signal: abort.signal })
+      const third = store.lock('a')
+      abort.abort(reason)
+      await expect(second).rejects.toMatchObject({ name: 'HostError', code: 'CANCELLED', cause: reason })
+      await expect(store.lock('b', { signal: abort.signal })).rejects.toMatchObject({ code: 'CANCELLED' })
+      await first[Symbol.asyncDispose]()
+      await using held = await third
+      expect(await held.isHeld()).toBe(true)
+      await using _ = await store.lock('b', { waitMs: 0 })
     })
 
     test('lets exactly one of many swaps at once succeed', async () => {

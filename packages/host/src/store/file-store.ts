@@ -1,46 +1,22 @@
 // One file per key below one directory. Only the user who runs the host may read or write there; anything else is not used.
 import { Lane } from '../base/index.ts'
+import { FileLock } from './file-lock.ts'
 import {
   checkedBytes,
   checkKey,
   KEY_CHARS_MAX,
   type KeyValueStore,
+  LOCK_WAIT_MS,
+  LockError,
+  type LockOptions,
   type StoredValue,
   StoreError,
   type StoreLimits,
+  type StoreLock,
 } from './key-value-store.ts'
+import type { StoredFileFacts, StorePlatform } from './platform.ts'
 import { type KeptValue, planRoom } from './room.ts'
-
-/** What is known of a path without following a link; part of the platform's files. */
-export interface StoredFileFacts {
-  readonly kind: 'file' | 'directory' | 'link' | 'other'
-  readonly bytes: number
-  readonly ownerId: number
-  readonly mode: number
-  readonly modifiedAtMs: number
-}
-
-/** What a {@link FileStore} needs of the platform. */
-export interface StorePlatform {
-  dateMs(): number
-  setTimer(callback: () => void, ms: number): object
-  readonly os: string
-  /** -1 where there is no such number. */
-  readonly userId: number
-  randomBytes(count: number): Buffer
-  readonly files: {
-    read(path: string, bytesMax: number): Promise<Buffer>
-    writeAtomic(
-      path: string,
-      data: string,
-      options?: { mode?: number; durable?: boolean; onlyNew?: boolean },
-    ): Promise<void>
-    list(path: string): Promise<readonly string[]>
-    inspect(path: string): Promise<StoredFileFacts | undefined>
-    makeDirectory(path: string, mode?: number): Promise<void>
-    remove(path: string): Promise<void>
-  }
-}
+import { distrustFile, prepareDirectory, removeLeftovers } from './trusted-files.ts'
 
 /** What a {@link FileStore} is made of. */
 export interface FileStoreOptions {
@@ -48,36 +24,32 @@ export interface FileStoreOptions {
   /** Made with mode 0700 when something is first written. */
   readonly directory: string
   readonly limits: StoreLimits
-  /** `cache`: what a power cut takes can be made again, and writing does not wait for the disk. */
+  /** `cache`: what a power cut takes can be made again, and writing waits neither for the disk nor for a swap of the same key. */
   readonly durability: 'durable' | 'cache'
+  /** How long a change waits for the swap of another process, in milliseconds. Default 60,000. */
+  readonly swapWaitMs?: number
 }
 
 const ENDING = '.json'
-const LOCK_ENDING = '.lock'
-/** How long one process waits for another to let go of a key, in milliseconds. */
-const LOCK_WAIT_MS_MAX = 2_000
-const LOCK_POLL_MS = 20
-/** A lock that is older belongs to a process that ended while it held it, in milliseconds. */
-const LOCK_ABANDONED_MS = 10_000
-const LOCK_BYTES_MAX = 64
+/** Claims are files of a folder of their own: what waits is not among what is kept. */
+const LOCKS = 'locks'
 /** After so many writes it is looked anew at what other processes have done to the directory. */
 const LOOK_AGAIN_AFTER = 64
 /** Files that are looked at side by side. */
 const INSPECTED_AT_ONCE = 32
-const OTHERS_MAY_WRITE = 0o022
-const OTHERS_MAY_ENTER = 0o077
 
 /** Keeps values in files of mode 0600. */
 export class FileStore implements KeyValueStore {
   readonly #options: FileStoreOptions
   /** One change after the other: what fits is decided on what is there. */
   readonly #lane = new Lane()
-  #isPrepared = false
+  readonly #fileLock: FileLock
   #known: Map<string, KeptValue> | undefined
   #writesSinceLook = 0
 
   constructor(options: FileStoreOptions) {
     this.#options = options
+    this.#fileLock = new FileLock({ platform: options.platform, directory: `${options.directory}/${LOCKS}` })
   }
 
   async get(key: string): Promise<StoredValue> {
@@ -87,7 +59,7 @@ export class FileStore implements KeyValueStore {
     return this.#guarded(`reading "${key}"`, async () => {
       const facts = await platform.files.inspect(path)
       if (facts === undefined) return { kind: 'absent' }
-      const because = this.#distrust(facts)
+      const because = distrustFile(platform, facts)
       if (because !== undefined) return { kind: 'damaged', because }
       if (facts.bytes > limits.valueBytesMax)
         return { kind: 'damaged', because: `it has more than ${limits.valueBytesMax} bytes` }
@@ -98,37 +70,69 @@ export class FileStore implements KeyValueStore {
   async set(key: string, value: string): Promise<void> {
     checkKey(key)
     const bytes = checkedBytes(value, this.#options.limits)
-    await this.#alone(`writing "${key}"`, () => this.#write(key, value, bytes))
+    await this.#change(key, () => this.#alone(`writing "${key}"`, () => this.#write(key, value, bytes)))
   }
 
   async remove(key: string): Promise<void> {
     checkKey(key)
-    await this.#alone(`removing "${key}"`, async () => {
-      await this.#options.platform.files.remove(this.#path(key))
-      this.#known?.delete(key)
-    })
+    // Nothing has to be locked for what is not there, so that a folder that is missing is not made for it.
+    if ((await this.get(key)).kind === 'absent') return
+    await this.#change(key, () => this.#alone(`removing "${key}"`, () => this.#drop(key)))
   }
 
   async keys(prefix = ''): Promise<readonly string[]> {
-    return this.#guarded('listing', async () => (await this.#keys()).filter((key) => key.startsWith(prefix)))
+    return this.#guarded('listing', async () =>
+      keysIn(await this.#options.platform.files.list(this.#options.directory)).filter((key) => key.startsWith(prefix)),
+    )
   }
 
-  async compareAndSwap(key: string, expected: string | undefined, value: string): Promise<boolean> {
+  async compareAndSwap(key: string, expected: string | undefined, value: string | undefined): Promise<boolean> {
     checkKey(key)
-    const bytes = checkedBytes(value, this.#options.limits)
-    return this.#alone(`writing "${key}"`, async () => {
-      await this.#prepare()
-      const isStillMine = await this.#lock(key)
-      try {
-        const now = await this.get(key)
-        const known = now.kind === 'found' ? now.value : undefined
-        if (known !== expected || !(await isStillMine())) return false
-        await this.#write(key, value, bytes)
-        return true
-      } finally {
-        if (await isStillMine()) await this.#options.platform.files.remove(this.#path(key, LOCK_ENDING))
-      }
+    const bytes = value === undefined ? 0 : checkedBytes(value, this.#options.limits)
+    return this.#swapping(key, async (lock) => {
+      const now = await this.get(key)
+      const isExpected = now.kind === 'found' ? now.value === expected : now.kind === 'absent' && expected === undefined
+      if (!isExpected || !(await lock.isHeld())) return false
+      if (value === undefined) await this.#alone(`removing "${key}"`, () => this.#drop(key))
+      else await this.#alone(`writing "${key}"`, () => this.#write(key, value, bytes))
+      return true
     })
+  }
+
+  async lock(key: string, options: LockOptions = {}): Promise<StoreLock> {
+    checkKey(key)
+    return this.#acquire(`${key}.hold`, options)
+  }
+
+  /** What is written between the two looks of a swap would be lost, or would bring back what was removed. */
+  async #change(key: string, task: () => Promise<void>): Promise<void> {
+    await (this.#options.durability === 'cache' ? task() : this.#swapping(key, task))
+  }
+
+  /** Another lock than the one that callers hold: they swap what they have locked. Waits before anything else of the store has to. */
+  async #swapping<Value>(key: string, task: (lock: StoreLock) => Promise<Value>): Promise<Value> {
+    const { swapWaitMs: waitMs = LOCK_WAIT_MS } = this.#options
+    const lock = await this.#acquire(`${key}.swap`, { waitMs })
+    try {
+      return await task(lock)
+    } finally {
+      // What was done is done, whether or not the claim can be taken back now: it is tried again, and ends with this process.
+      await lock[Symbol.asyncDispose]().catch(() => {})
+    }
+  }
+
+  async #acquire(name: string, options: LockOptions): Promise<StoreLock> {
+    try {
+      await this.#prepare()
+    } catch (error) {
+      throw new LockError('failed', (error as Error).message, { cause: error })
+    }
+    return this.#fileLock.acquire(name, options)
+  }
+
+  async #drop(key: string): Promise<void> {
+    await this.#options.platform.files.remove(this.#path(key))
+    this.#known?.delete(key)
   }
 
   async #read(path: string, { bytes, modifiedAtMs }: StoredFileFacts): Promise<StoredValue> {
@@ -147,7 +151,7 @@ export class FileStore implements KeyValueStore {
 
   async #write(key: string, value: string, bytes: number): Promise<void> {
     const { platform, limits, durability } = this.#options
-    await this.#prepare()
+    if (durability === 'cache') await this.#prepare()
     const kept = await this.#kept()
     const plan = planRoom([...kept.values()], { key, bytes }, limits)
     if (plan.kind === 'full') throw new StoreError('full', 'The store is full')
@@ -162,8 +166,11 @@ export class FileStore implements KeyValueStore {
 
   async #kept(): Promise<Map<string, KeptValue>> {
     if (this.#known !== undefined && this.#writesSinceLook < LOOK_AGAIN_AFTER) return this.#known
-    const { files } = this.#options.platform
-    const keys = await this.#keys()
+    const { platform, directory } = this.#options
+    const { files } = platform
+    const names = await files.list(directory)
+    await removeLeftovers(platform, directory, names)
+    const keys = keysIn(names)
     const kept = new Map<string, KeptValue>()
     for (let at = 0; at < keys.length; at += INSPECTED_AT_ONCE) {
       const some = keys.slice(at, at + INSPECTED_AT_ONCE)
@@ -179,65 +186,13 @@ export class FileStore implements KeyValueStore {
     return kept
   }
 
-  async #keys(): Promise<string[]> {
-    const names = await this.#options.platform.files.list(this.#options.directory)
-    return names.flatMap((name) => (name.endsWith(ENDING) ? keyIn(name) : [])).sort()
-  }
-
   /** The directory is made, and is ours alone. @throws {StoreError} `failed` */
   async #prepare(): Promise<void> {
-    if (this.#isPrepared) return
     const { directory, platform } = this.#options
-    await platform.files.makeDirectory(directory)
-    const facts = await platform.files.inspect(directory)
-    const because =
-      facts?.kind === 'directory'
-        ? this.#distrustOwner(facts, OTHERS_MAY_ENTER)
-        : 'it is no directory, or a link to one'
-    if (because !== undefined) throw new StoreError('failed', `${directory} is not used: ${because}`)
-    this.#isPrepared = true
-  }
-
-  #distrust(facts: StoredFileFacts): string | undefined {
-    if (facts.kind !== 'file') return facts.kind === 'link' ? 'it is a link' : 'it is no regular file'
-    return this.#distrustOwner(facts, OTHERS_MAY_WRITE)
-  }
-
-  #distrustOwner({ ownerId, mode }: StoredFileFacts, forbidden: number): string | undefined {
-    const { os, userId } = this.#options.platform
-    if (os === 'win32' || userId === -1) return undefined // no such bits there
-    if (ownerId !== userId) return 'it belongs to another user'
-    return (mode & forbidden) === 0 ? undefined : 'other users have access to it'
-  }
-
-  /** Takes the key for this process. @returns whether it still is. @throws {StoreError} `busy` */
-  async #lock(key: string): Promise<() => Promise<boolean>> {
-    const { platform } = this.#options
-    const path = this.#path(key, LOCK_ENDING)
-    const token = platform.randomBytes(16).toString('hex')
-    for (let waitedMs = 0; waitedMs <= LOCK_WAIT_MS_MAX; waitedMs += LOCK_POLL_MS) {
-      if (await this.#take(path, token))
-        return () =>
-          platform.files.read(path, LOCK_BYTES_MAX).then(
-            (content) => content.toString('utf8') === token,
-            () => false,
-          )
-      const holder = await platform.files.inspect(path)
-      if (holder !== undefined && platform.dateMs() - holder.modifiedAtMs > LOCK_ABANDONED_MS)
-        await platform.files.remove(path)
-      else await new Promise<void>((resolve) => void platform.setTimer(resolve, LOCK_POLL_MS))
-    }
-    throw new StoreError('busy', `Another process has held "${key}" for more than ${LOCK_WAIT_MS_MAX} ms`)
-  }
-
-  async #take(path: string, token: string): Promise<boolean> {
-    try {
-      await this.#options.platform.files.writeAtomic(path, token, { durable: false, onlyNew: true })
-      return true
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-      throw error
-    }
+    await this.#guarded('preparing', async () => {
+      const because = await prepareDirectory(platform, directory)
+      if (because !== undefined) throw new StoreError('failed', `${directory} is not used: ${because}`)
+    })
   }
 
   async #alone<Value>(what: string, task: () => Promise<Value>): Promise<Value> {
@@ -259,13 +214,16 @@ export class FileStore implements KeyValueStore {
     }
   }
 
-  #path(key: string, ending: string = ENDING): string {
-    return `${this.#options.directory}/${key}${ending}`
+  #path(key: string): string {
+    return `${this.#options.directory}/${key}${ENDING}`
   }
 }
 
 /** A file that was put there by somebody else has no key, and is left alone. */
-function keyIn(name: string): string[] {
-  const key = name.slice(0, -ENDING.length)
-  return key.length <= KEY_CHARS_MAX && /^[a-z0-9][a-z0-9_-]*$/.test(key) ? [key] : []
+function keysIn(names: readonly string[]): string[] {
+  return names
+    .filter((name) => name.endsWith(ENDING))
+    .map((name) => name.slice(0, -ENDING.length))
+    .filter((key) => key.length <= KEY_CHARS_MAX && /^[a-z0-9][a-z0-9_-]*$/.test(key))
+    .sort()
 }

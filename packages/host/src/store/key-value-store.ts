@@ -12,7 +12,7 @@ export interface StoreLimits {
   readonly whenFull: 'refuse' | 'drop-oldest'
 }
 
-/** Kept text by key. Every failure is a {@link StoreError}; what is damaged counts as absent and says why. */
+/** Kept text by key. Every failure is a {@link StoreError}; what is damaged is not used, and says why. */
 export interface KeyValueStore {
   /** @throws {StoreError} `key-invalid`, `failed` */
   get(key: string): Promise<StoredValue>
@@ -23,13 +23,41 @@ export interface KeyValueStore {
   /** The keys that begin with `prefix`, in code-unit order. @throws {StoreError} `failed` */
   keys(prefix?: string): Promise<readonly string[]>
   /**
-   * Sets the value if it still is `expected` (`undefined`: if there is none); one of several that try at once succeeds, also when they are
-   * different processes.
-   * @returns whether it was set.
-   * @throws {StoreError} as {@link set}, and `busy` when another process does not let go of the key.
+   * Sets the value if it still is `expected` (`undefined`: if there is nothing at all), or removes it when `value` is `undefined`; one of
+   * several that try at once succeeds, also when they are different processes. What is damaged is never what was expected. It may be called
+   * by who holds the {@link lock} of the key, and by who does not.
+   * @returns whether it was done.
+   * @throws {StoreError} as {@link set}; a {@link LockError} when others do not let go of the key, or the swap cannot be made alone.
    */
-  compareAndSwap(key: string, expected: string | undefined, value: string): Promise<boolean>
+  compareAndSwap(key: string, expected: string | undefined, value: string | undefined): Promise<boolean>
+  /**
+   * Waits until nobody else holds the key, in this process or in another one. Reading and writing do not ask for it: who uses it agrees
+   * with others who do. Locks of different keys never wait for each other.
+   * @throws {LockError} `busy`, `failed`
+   * @throws {StoreError} `key-invalid`
+   * @throws {HostError} `CANCELLED` with the reason of the signal as its cause.
+   */
+  lock(key: string, options?: LockOptions): Promise<StoreLock>
 }
+
+/** How long a lock is waited for. */
+export interface LockOptions {
+  /** In milliseconds; 0 looks once. Default 60,000. */
+  readonly waitMs?: number
+  /** Ends the waiting. What is held already is not let go. */
+  readonly signal?: AbortSignal
+}
+
+/** A key that nobody else holds. Disposing lets go of it; doing so twice is a no-op. */
+export interface StoreLock extends AsyncDisposable {
+  /** Looks anew: somebody may have taken it for abandoned, or removed the folder it lives in. Never rejects. */
+  isHeld(): Promise<boolean>
+  /** @throws {LockError} `failed`: others still see it as held, until this process ends. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** How long a lock is waited for unless the caller says otherwise, in milliseconds. */
+export const LOCK_WAIT_MS = 60_000
 
 /** What stands under a key. */
 export type StoredValue =
@@ -43,12 +71,25 @@ export type StoreFailure = 'key-invalid' | 'too-large' | 'full' | 'busy' | 'fail
 
 /** A store could not do what it was asked to. Its text holds no value. */
 export class StoreError extends Error {
-  override readonly name = 'StoreError'
+  override readonly name: string = 'StoreError'
   readonly failure: StoreFailure
 
   constructor(failure: StoreFailure, message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options)
     this.failure = failure
+  }
+}
+
+/**
+ * A lock could not be had: `busy` when others held it all the time, `failed` when it cannot be made at all, as in a folder that nobody may
+ * write to. It says nothing of the values, which may be there and well.
+ */
+export class LockError extends StoreError {
+  override readonly name: string = 'LockError'
+  declare readonly failure: 'busy' | 'failed'
+
+  constructor(failure: 'busy' | 'failed', message: string, options: { readonly cause?: unknown } = {}) {
+    super(failure, message, options)
   }
 }
 

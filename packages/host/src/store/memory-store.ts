@@ -2,10 +2,13 @@ import {
   checkedBytes,
   checkKey,
   type KeyValueStore,
+  type LockOptions,
   type StoredValue,
   StoreError,
   type StoreLimits,
+  type StoreLock,
 } from './key-value-store.ts'
+import { LocalLocks } from './local-locks.ts'
 import { planRoom } from './room.ts'
 
 /** What a {@link MemoryStore} is made of. */
@@ -13,6 +16,9 @@ export interface MemoryStoreOptions {
   readonly limits: StoreLimits
   /** Milliseconds of the epoch. */
   dateMs(): number
+  /** For those who wait for a lock, in milliseconds. Default: a timer of this process. */
+  setTimer?(callback: () => void, ms: number): object
+  clearTimer?(timer: object | undefined): void
 }
 
 interface Kept {
@@ -25,9 +31,14 @@ interface Kept {
 export class MemoryStore implements KeyValueStore {
   readonly #options: MemoryStoreOptions
   readonly #kept = new Map<string, Kept>()
+  readonly #locks: LocalLocks
 
   constructor(options: MemoryStoreOptions) {
     this.#options = options
+    this.#locks = new LocalLocks({
+      setTimer: options.setTimer ?? ((callback, ms) => setTimeout(callback, ms)),
+      clearTimer: options.clearTimer ?? ((timer) => clearTimeout(timer as NodeJS.Timeout | undefined)),
+    })
   }
 
   async get(key: string): Promise<StoredValue> {
@@ -49,11 +60,18 @@ export class MemoryStore implements KeyValueStore {
     return [...this.#kept.keys()].filter((key) => key.startsWith(prefix)).sort()
   }
 
-  async compareAndSwap(key: string, expected: string | undefined, value: string): Promise<boolean> {
+  async compareAndSwap(key: string, expected: string | undefined, value: string | undefined): Promise<boolean> {
     checkKey(key)
+    if (value !== undefined) checkedBytes(value, this.#options.limits)
     if (this.#kept.get(key)?.value !== expected) return false
-    this.#set(key, value)
+    if (value === undefined) this.#kept.delete(key)
+    else this.#set(key, value)
     return true
+  }
+
+  async lock(key: string, options: LockOptions = {}): Promise<StoreLock> {
+    checkKey(key)
+    return this.#locks.take(key, options)
   }
 
   #set(key: string, value: string): void {
