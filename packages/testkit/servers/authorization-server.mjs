@@ -219,6 +219,8 @@ class AuthorizationServer {
   }
 
   async handle(ctx, next) {
+    // Where its routes are for others; it looks here.
+    ctx.mountPath = this.path
     await this.pass('everything')
     const { path, method } = ctx
     if (path.startsWith('/.well-known/')) return this.discover(ctx, next)
