@@ -23,9 +23,9 @@ export interface ServerRequestContext {
 /** How long one request may take, and who hears and answers on the way. */
 export interface RequestOptions {
   signal?: AbortSignal
-  /** Without an answer or progress for so long the call fails. Default 60,000; 0 = never. It stands still while a question of the server is being answered. */
+  /** Without an answer or progress for so long the call fails. Default 60,000; 0 = never. It stands still while a question of the server is being answered and while credentials are waited for. */
   idleTimeoutMs?: number
-  /** Whatever progress comes, the call fails after so long, all rounds included. It stands still while a question of the server is being answered. Default: no limit. */
+  /** Whatever progress comes, the call fails after so long, all rounds included. It stands still while a question of the server is being answered and while credentials are waited for. Default: no limit. */
   totalTimeoutMs?: number
   onProgress?: (progress: JsonObject) => void
   /** Extra HTTP headers of this request. */

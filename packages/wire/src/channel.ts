@@ -24,6 +24,8 @@ export interface Channel {
   hasSent(call: Call): boolean
   /** Ends the connection. Idempotent, never rejects. */
   close(): Promise<void>
+  /** How long somebody has waited for credentials so far, in ms, the present waiting included: no limit runs meanwhile. */
+  readonly waitedMs?: number
   /** The era (and, once known, the version) of what is sent from now on. */
   speak?(era: Era, version: string | undefined): void
   /** The legacy handshake is over: open the stream for what no call asks for, if the server may use it. */
@@ -56,6 +58,8 @@ export interface ChannelContext {
   messageBytesMax: number
   /** Called once, with the first byte that comes from the server's process. */
   onFirstOutput?: (() => void) | undefined
+  /** Told when credentials begin to be waited for, and when nobody waits for them any more. */
+  onCredentials?: ((phase: 'waiting' | 'over') => void) | undefined
   /** The receiver is made after its channel: call this when something comes, not earlier. */
   receiver: () => Receiver
 }

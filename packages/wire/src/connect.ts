@@ -37,9 +37,10 @@ export type NotificationListener = (method: string, params: JsonObject) => void
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 const STARTUP_TIMEOUT_MS = 30_000
 
-/** What an attempt may use up. */
+/** What an attempt may use up. The time that credentials take does not count. */
 interface Budget {
   totalMs: number
+  /** On the clock of the peer. */
   endsAtMs: number
 }
 
@@ -74,7 +75,7 @@ async function attempt(options: SessionOptions, platform: Platform, budget: Budg
     const error = startFailure(cause as Error, opened.channel, budget)
     const died = isClosed(error) && shake.probe === 'open' && !isAborted(options.signal)
     quote(error, opened.channel)
-    if (!died) tellFailing(options, error)
+    if (!died) tell(() => options.onFailing?.(error))
     await opened.channel.close()
     quote(error, opened.channel)
     return { kind: died ? 'died-of-the-question' : 'failed', error }
@@ -89,6 +90,7 @@ async function open(options: SessionOptions, platform: Platform): Promise<Opened
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     receiver: () => peer as Peer,
     onFirstOutput: options.onFirstOutput,
+    onCredentials: (phase) => tell(() => options.onCredentials?.(phase)),
   }
   // Only what is used is loaded: a host of stdio servers never reads the HTTP code, and the other way round.
   const { target } = options
@@ -129,7 +131,10 @@ function handshakeOver({ peer, channel }: Opened, options: SessionOptions, budge
       channel.speak?.(era, undefined)
     },
     options: () => ({
-      idleTimeoutMs: Math.max(1, budget.endsAtMs - peer.platform.now()),
+      // Asked again after each pause: then the clock goes on where it stood.
+      get idleTimeoutMs() {
+        return Math.max(1, budget.endsAtMs - peer.nowMs)
+      },
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     }),
   }
@@ -164,11 +169,12 @@ function quote(error: Error, { stderrTail }: Channel): void {
   if (error instanceof WireError && stderrTail !== undefined) error.details.stderrTail = stderrTail
 }
 
-function tellFailing({ onFailing }: SessionOptions, error: Error): void {
+/** A throwing listener must not keep a process from being ended, or a call from going on. */
+function tell(listener: () => void): void {
   try {
-    onFailing?.(error)
+    listener()
   } catch {
-    /* a throwing listener must not keep the process from being ended */
+    /* its own business */
   }
 }
 
@@ -182,13 +188,21 @@ export function greet(peer: Peer, channel: Channel, hello: Hello): void {
 export async function recover({ peer, channel }: Opened, options: SessionOptions, version: string): Promise<Hello> {
   const totalMs = options.startupTimeoutMs ?? STARTUP_TIMEOUT_MS
   const { signal: _, ...rest } = options // it could only abort the start
-  const budget = { totalMs, endsAtMs: peer.platform.now() + totalMs }
+  const budget = { totalMs, endsAtMs: peer.nowMs + totalMs }
   const shake = handshakeOver({ peer, channel, owner: {} }, rest, budget)
   shake.setEra('legacy')
-  const hello = await initialize(shake, version)
+  const hello = await initialize(shake, version).catch((error: unknown) =>
+    Promise.reject(recoveryFailure(error, budget)),
+  )
   channel.speak?.(hello.era, hello.version)
   greet(peer, channel, hello)
   return hello
+}
+
+/** What was left of the budget at the end says nothing to anybody. */
+function recoveryFailure(error: unknown, { totalMs }: Budget): unknown {
+  if (!(error instanceof WireError) || error.code !== 'timed-out') return error
+  return new WireError(error.code, `"initialize" got no answer within ${totalMs} ms`, error.details)
 }
 
 function introductionOf({

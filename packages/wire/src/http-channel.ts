@@ -2,16 +2,18 @@
 import type { Call } from './call.ts'
 import type { Channel, ChannelContext, Receiver } from './channel.ts'
 import { WireError } from './errors.ts'
-import { type Attached, type Challenge, Credentials, type Renewals } from './http-credentials.ts'
+import { type Attached, Credentials, type CredentialsHost } from './http-credentials.ts'
 import { LegacySession, type SessionHost } from './http-legacy-session.ts'
-import { Listener, resumeCall, type StreamOffice } from './http-listen.ts'
+import { Listener, resumeCall, type StreamOffice, type StreamRequest } from './http-listen.ts'
 import { type OlderHost, OlderTransport } from './http-older.ts'
 import type { Exchange, ExchangeSink } from './http-port.ts'
 import { Post, type PostOffice } from './http-post.ts'
 import type { Asked } from './http-refusal.ts'
+import type { Challenge, Renewals } from './http-renewal.ts'
+import { Waiting, type WaitingHost } from './http-waiting.ts'
 import { Mirror, writeOwn } from './mirror.ts'
 import { Door } from './outbound.ts'
-import { readUrl } from './outbound-rules.ts'
+import { type RedirectPolicy, readUrl } from './outbound-rules.ts'
 import type { Platform, TimerHandle } from './platform.ts'
 import type { Era, JsonObject, Tool } from './protocol.ts'
 import type { HttpTarget } from './target.ts'
@@ -40,13 +42,17 @@ const REPEATABLE = new Set([
   'tools/list',
 ])
 
-export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost, SessionHost {
+export class HttpChannel
+  implements Channel, PostOffice, StreamOffice, OlderHost, SessionHost, CredentialsHost, WaitingHost
+{
   readonly platform: Platform
   readonly messageBytesMax: number
   readonly receiver: () => Receiver
   /** Set by the session. */
   onSessionLost: () => Promise<void> = () =>
     Promise.reject(new WireError('session-lost', 'The server has forgotten the session', { sent: false }))
+  readonly waiting: Waiting
+  readonly onCredentials: (phase: 'waiting' | 'over') => void
   readonly #target: HttpTarget
   readonly #door: Door
   readonly #path: string
@@ -73,7 +79,9 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     this.#target = target
     this.#door = door
     this.#path = door.url.pathname + door.url.search
-    this.#credentials = new Credentials(target, door.url)
+    this.onCredentials = (phase) => context.onCredentials?.(phase)
+    this.waiting = new Waiting(this)
+    this.#credentials = new Credentials(target, door.url, this)
     this.#session = new LegacySession(this)
     this.#older = new OlderTransport(this)
     if (target.transport === 'sse') this.#older.choose()
@@ -129,6 +137,9 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   get isOlder(): boolean {
     return this.#older.isChosen
   }
+  get waitedMs(): number {
+    return this.waiting.totalMs
+  }
   get answersElsewhere(): boolean {
     return this.#listener?.isActive === true
   }
@@ -154,7 +165,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     if (call === undefined) this.#notes++
     const post = new Post(this, text, call)
     if (!this.#session.isMissing || call === undefined || this.#mayOpen(call.method)) return this.again(post)
-    this.#session.there().then(
+    this.waiting.behind(call, this.#session.there()).then(
       () => this.move(post),
       (cause: unknown) => post.refuse(noSession(cause)),
     )
@@ -163,6 +174,14 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   /** What makes a session goes out before there is one. */
   #mayOpen(method: string): boolean {
     return method === 'initialize' || (this.#session.isOpening && method.endsWith('/list'))
+  }
+
+  isMaking(call: Call): boolean {
+    return call.method === 'initialize' || (this.#session.isMissing && this.#mayOpen(call.method))
+  }
+
+  isWanted(call: Call | undefined): boolean {
+    return !this.isClosing && (call === undefined || this.receiver().isPending(call))
   }
 
   move(post: Post): void {
@@ -176,19 +195,31 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     else post.start()
   }
 
-  attach(): Attached | Promise<Attached> {
-    return this.#credentials.attach()
+  attach(method: 'GET' | 'POST', call: Call | undefined, ready?: Attached): Attached | Promise<Attached> {
+    const path = method === 'POST' ? (this.#older.path ?? this.#path) : this.#path
+    return this.#credentials.attach(method, path, call, ready)
   }
 
-  async renew(refused: Attached, challenge: Challenge, renewals: Renewals, call: Call | undefined): Promise<boolean> {
-    if (call !== undefined) this.receiver().pause(call) // somebody may have to sign in
-    try {
-      const renewed = await this.#credentials.renew(refused, challenge, renewals)
-      if (renewed) this.#listener?.renewed()
-      return renewed
-    } finally {
-      if (call !== undefined) this.receiver().resume(call)
-    }
+  async renew(
+    refused: Attached,
+    challenge: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<Attached | undefined> {
+    return this.isClosing ? undefined : this.#credentials.renew(refused, challenge, renewals, call)
+  }
+
+  accepted(attached: Attached): void {
+    this.#listener?.accepted(attached)
+  }
+
+  isRepeatable(call: Call | undefined): boolean {
+    return call === undefined || REPEATABLE.has(call.method)
+  }
+
+  /** A proof is for one URL, and what a helper gives for one server. */
+  #redirects({ proof }: Attached): RedirectPolicy {
+    return proof !== undefined || this.#credentials.isProvided ? 'none' : 'same-origin'
   }
 
   dispatch(post: Post, attached: Attached): Exchange {
@@ -199,10 +230,10 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
         path: this.#older.path ?? this.#path,
         headers: this.#headers(call, text, attached),
         body: text,
-        redirects: this.#era === 'modern' || this.#credentials.isProvided ? 'none' : 'same-origin',
-        repeatable: call === undefined || REPEATABLE.has(call.method),
+        redirects: this.#era === 'modern' ? 'none' : this.#redirects(attached),
+        repeatable: attached.proof === undefined && this.isRepeatable(call),
       },
-      post,
+      this.#credentials.hearing(post),
     )
     if (call === undefined) this.#bound(post, NOTE_MS)
     return exchange
@@ -227,19 +258,24 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     return headers
   }
 
-  get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void {
+  get(
+    { lastEventId, call, ready }: StreamRequest,
+    sink: ExchangeSink,
+    started: (exchange: Exchange, attached: Attached) => void,
+  ): void {
     const go = (attached: Attached): void => {
       if (this.#closed) return
       const headers = ['accept', 'text/event-stream', ...attached.headers]
       if (this.#session.id !== undefined) headers.push('mcp-session-id', this.#session.id)
       if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
       if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
-      const redirects = this.#credentials.isProvided ? 'none' : 'same-origin'
-      started(this.#door.send({ method: 'GET', path: this.#path, headers, redirects, repeatable: true }, sink))
+      const request = { method: 'GET', path: this.#path, headers, redirects: this.#redirects(attached) } as const
+      const repeatable = attached.proof === undefined
+      started(this.#door.send({ ...request, repeatable }, this.#credentials.hearing(sink)), attached)
     }
     const fail = (error: WireError): void => sink.fail(error, { sent: false, reused: false })
     try {
-      const attached = this.#credentials.attach()
+      const attached = ready?.proof === undefined ? this.attach('GET', call, ready) : ready
       if (attached instanceof Promise) attached.then(go, fail)
       else go(attached)
     } catch (error) {
@@ -247,7 +283,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     }
   }
 
-  asked(call: Call | undefined, hadSession: boolean): Asked {
+  asked(call: Call | undefined, hadSession: boolean, attached?: Attached): Asked {
     return {
       method: call?.method,
       era: this.#era,
@@ -255,7 +291,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
       greeted: this.#greeted,
       mayFallBack: (this.#target.transport ?? 'auto') === 'auto' && !this.#older.isChosen && !this.#greeted,
       server: this.#door.url.host,
-      secrets: [...this.#credentials.secrets, this.#session.id ?? ''],
+      secrets: [...this.#credentials.secrets, attached?.proof ?? '', this.#session.id ?? ''],
     }
   }
 
@@ -263,8 +299,8 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     return this.#session.saw(id)
   }
 
-  fallBack(): Promise<boolean> {
-    return this.#older.fallBack()
+  fallBack(call: Call | undefined): Promise<boolean> {
+    return this.#older.fallBack(call)
   }
 
   resume(call: Call, lastEventId: string, retryMs: number | undefined): void {
@@ -275,8 +311,8 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     this.#session.isMissing = true
   }
 
-  sessionAfter(generation: number): Promise<void> {
-    return this.#session.after(generation)
+  sessionAfter(generation: number, call?: Call): Promise<void> {
+    return this.waiting.behind(call, this.#session.after(generation))
   }
 
   checkSession(): Promise<void> {
@@ -296,11 +332,19 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     sessionId: string,
   ): (sink: ExchangeSink) => Promise<Exchange> {
     return async (sink: ExchangeSink): Promise<Exchange> => {
-      const headers = ['accept', 'application/json, text/event-stream', ...(await this.#credentials.attach()).headers]
-      headers.push('mcp-session-id', sessionId)
+      const attached = await this.#credentials.attach(method, this.#path, undefined)
+      const headers = [
+        'accept',
+        'application/json, text/event-stream',
+        ...attached.headers,
+        'mcp-session-id',
+        sessionId,
+      ]
       if (body !== undefined) headers.push('content-type', 'application/json')
       if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
-      return this.#door.send({ method, path: this.#path, headers, body, redirects: 'none', repeatable: true }, sink)
+      const request = { method, path: this.#path, headers, body, redirects: 'none' } as const
+      const repeatable = attached.proof === undefined
+      return this.#door.send({ ...request, repeatable }, this.#credentials.hearing(sink))
     }
   }
 
@@ -312,7 +356,8 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
   }
 
   cancel(call: Call, reason: string): void {
-    if (this.#era === 'legacy')
+    // What the server has never seen need not be taken back.
+    if (this.#era === 'legacy' && this.hasSent(call))
       this.send(
         `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.id},"reason":${JSON.stringify(reason)}}}`,
         undefined,
@@ -355,6 +400,7 @@ export class HttpChannel implements Channel, PostOffice, StreamOffice, OlderHost
     })
     await Promise.all([this.#whenDrained(), this.#session.end()])
     this.#closed = true
+    this.waiting.close()
     this.#older.close()
     this.platform.clearTimer(this.#sweep)
     this.#door.close()

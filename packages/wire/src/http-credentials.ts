@@ -1,8 +1,12 @@
 // The headers that every request to a server carries besides those of the protocol: configured ones, those of a helper, and who we are. Knows when they
 // have to be made anew, and lets all requests that were refused together wait for one renewal.
+import type { Call } from './call.ts'
 import { WireError } from './errors.ts'
+import type { ExchangeSink, FailureFacts } from './http-port.ts'
+import { type Challenge, noteRound, planChallenge, planRenewal, type Renewals } from './http-renewal.ts'
+import type { Waiting } from './http-waiting.ts'
 import { headerFault, isReserved } from './outbound-rules.ts'
-import type { HttpTarget } from './target.ts'
+import type { Authorization, HttpTarget } from './target.ts'
 
 /** Headers of one request, and where they come from. */
 export interface Attached {
@@ -10,38 +14,43 @@ export interface Attached {
   readonly headers: readonly string[]
   /** The value of `Authorization` that `HttpTarget.authorization` gave. */
   readonly authorization: string | undefined
+  /** The value of `DPoP`: for this one request. */
+  readonly proof: string | undefined
   /** Counts what the provider has given. */
   readonly generation: number
 }
 
-/** A refusal for want of credentials. */
-export interface Challenge {
-  readonly status: number
-  readonly wwwAuthenticate: string | undefined
+/** What the credentials need of the channel. */
+export interface CredentialsHost {
+  readonly waiting: Waiting
+  /** Somebody is still interested in what becomes of this request. */
+  isWanted(call: Call | undefined): boolean
 }
 
-/** How often one request was sent again with new credentials. */
-export interface Renewals {
-  authorization: number
-  provider: number
-}
-
-const AUTH_RENEWALS_MAX = 3
 const PROVIDED_HEADERS_MAX = 64
+/** Values of `Authorization` that are remembered, so that none of them is shown. */
+const SHOWN_MAX = 4
 const USER_AGENT = 'convoke'
+/** A nonce (RFC 9449 8.1). */
+const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,4096}$/
 
 export class Credentials {
   readonly #target: HttpTarget
+  readonly #url: URL
+  readonly #host: CredentialsHost
   readonly #configured: ReadonlyMap<string, string>
   #provided: ReadonlyMap<string, string> | undefined
   #asking: Promise<void> | undefined
   #generation = 0
   #last: Attached | undefined
+  readonly #shown: string[] = []
   readonly #renewing = new Map<string, Promise<boolean>>()
 
   /** @throws {WireError} `refused`: a configured header is not one that HTTP allows. Reserved ones are left out: this package writes them. */
-  constructor(target: HttpTarget, url: URL) {
+  constructor(target: HttpTarget, url: URL, host: CredentialsHost) {
     this.#target = target
+    this.#url = url
+    this.#host = host
     this.#configured = configuredHeaders(target, url)
     if (target.headersProvider === undefined) this.#provided = new Map()
   }
@@ -51,22 +60,50 @@ export class Credentials {
     return this.#target.headersProvider !== undefined
   }
 
-  /** At once where nothing has to be asked. A promise rejects with `refused` or `unauthorized`. */
-  attach(): Attached | Promise<Attached> {
-    if (this.#provided === undefined) return this.#ask().then(() => this.attach())
+  /**
+   * The headers of one request that is sent now. At once where nothing has to be asked. A promise rejects with `refused` or `unauthorized`.
+   * @param ready What `renew` gave: its source is not asked again.
+   */
+  attach(method: string, path: string, call: Call | undefined, ready?: Attached): Attached | Promise<Attached> {
+    const bare = ready ?? this.#bare(call)
+    const { authorization } = this.#target
+    if (authorization?.proof === undefined) return bare
+    const prove = (to: Attached): Attached | Promise<Attached> => this.#proven(to, method, path, call)
+    return bare instanceof Promise ? bare.then(prove) : prove(bare)
+  }
+
+  /** Without a proof. */
+  #bare(call: Call | undefined): Attached | Promise<Attached> {
+    if (this.#provided === undefined) return this.#ask().then(() => this.#bare(call))
     const { authorization } = this.#target
     if (authorization === undefined) return this.#with(undefined)
+    const value = this.#asked(() => authorization.header(), call)
+    return value instanceof Promise ? value.then((late) => this.#with(late)) : this.#with(value)
+  }
+
+  #proven(bare: Attached, method: string, path: string, call: Call | undefined): Attached | Promise<Attached> {
+    const { authorization: source } = this.#target
+    const { authorization } = bare
+    if (source?.proof === undefined || authorization === undefined) return bare
+    const { href: url } = new URL(path, this.#url)
+    const proof = this.#asked(() => source.proof?.({ method, url, authorization }), call)
+    return proof instanceof Promise ? proof.then((late) => withProof(bare, late)) : withProof(bare, proof)
+  }
+
+  /** Asks the source. A throw, now or later, is `unauthorized`. */
+  #asked(
+    ask: () => string | undefined | Promise<string | undefined>,
+    call: Call | undefined,
+  ): string | undefined | Promise<string | undefined> {
     let value: string | undefined | Promise<string | undefined>
     try {
-      value = authorization.header()
+      value = ask()
     } catch (cause) {
       return Promise.reject(noCredentials(cause))
     }
-    if (value === undefined || typeof value === 'string') return this.#with(value)
-    return value.then(
-      (late) => this.#with(late),
-      (cause: unknown) => Promise.reject(noCredentials(cause)),
-    )
+    if (value === undefined || typeof value === 'string') return value
+    const { waiting } = this.#host
+    return waiting.wait(call, waiting.limited(value)).catch((cause: unknown) => Promise.reject(noCredentials(cause)))
   }
 
   /** What messages must not show. */
@@ -74,8 +111,7 @@ export class Credentials {
     const values = [...this.#configured, ...(this.#provided ?? [])]
       .filter(([name]) => name !== 'user-agent')
       .map(([, value]) => value)
-    if (this.#last?.authorization !== undefined) values.push(this.#last.authorization)
-    return values.flatMap((value) => [value, value.replace(/^[A-Za-z-]+\s+/, '')])
+    return [...values, ...this.#shown].flatMap((value) => [value, value.replace(/^[A-Za-z-]+\s+/, '')])
   }
 
   #with(authorization: string | undefined): Attached {
@@ -83,11 +119,30 @@ export class Credentials {
     if (last !== undefined && last.authorization === authorization && last.generation === this.#generation) return last
     const merged = new Map([...this.#configured, ...(this.#provided ?? [])])
     if (authorization !== undefined) {
-      const fault = headerFault('authorization', authorization)
-      if (fault !== undefined) throw new WireError('refused', `The credentials are ${fault}`, { sent: false })
+      checkCredentials('authorization', authorization)
       merged.set('authorization', authorization)
+      this.#remember(authorization)
     }
-    return (this.#last = { headers: [...merged].flat(), authorization, generation: this.#generation })
+    return (this.#last = {
+      headers: [...merged].flat(),
+      authorization,
+      proof: undefined,
+      generation: this.#generation,
+    })
+  }
+
+  /** An answer may come late, and repeat what was sent before the last renewal. */
+  #remember(authorization: string): void {
+    const at = this.#shown.indexOf(authorization)
+    if (at >= 0) this.#shown.splice(at, 1)
+    this.#shown.push(authorization)
+    if (this.#shown.length > SHOWN_MAX) this.#shown.shift()
+  }
+
+  /** Passes on what the server says about its next proof. */
+  hearing(sink: ExchangeSink): ExchangeSink {
+    const { authorization } = this.#target
+    return authorization?.sawNonce === undefined ? sink : new NonceSink(sink, authorization)
   }
 
   #ask(): Promise<void> {
@@ -112,27 +167,62 @@ export class Credentials {
   }
 
   /**
-   * After a 401 or 403. True: there are other credentials than the refused ones; send again. Requests that were refused alike share one renewal.
+   * After a 401 or 403: what to send again with, or undefined: the refusal stands. Requests that were refused alike share one renewal.
    * Rejects with what the renewal failed with.
    */
-  async renew(refused: Attached, challenge: Challenge, renewals: Renewals): Promise<boolean> {
-    if (this.isProvided && renewals.provider === 0 && !asksForScope(challenge)) {
-      renewals.provider++
-      if (refused.generation !== this.#generation) return true
-      const fresh = await this.#once('provider', () =>
-        this.#renewProvided(challenge.status, refused.authorization !== undefined),
-      )
-      if (fresh) return true
+  async renew(
+    refused: Attached,
+    challenge: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<Attached | undefined> {
+    const facts = {
+      challenge,
+      hadProof: refused.proof !== undefined,
+      hasHelper: this.isProvided,
+      hasSource: this.#target.authorization !== undefined,
     }
-    const { authorization } = this.#target
-    if (authorization === undefined || renewals.authorization >= AUTH_RENEWALS_MAX) return false
-    renewals.authorization++
-    const now = await this.attach()
-    if (now.authorization !== refused.authorization) return true
-    const { status, wwwAuthenticate } = challenge
-    const round = renewals.authorization - 1
-    return this.#once(`${status} ${refused.authorization} ${wwwAuthenticate}`, () =>
-      authorization.challenge({ status, wwwAuthenticate, refused: refused.authorization, round }),
+    let step = planRenewal(facts, renewals)
+    if (step === 'prove-again') {
+      renewals.hasProved = true
+      return this.#bare(call)
+    }
+    if (step === 'ask-helper') {
+      renewals.hasAskedHelper = true
+      if (await this.#renewedByHelper(refused, challenge)) return this.#bare(call)
+      step = planRenewal(facts, renewals)
+    }
+    if (step === 'look') {
+      const now = await this.#bare(call)
+      if (now.authorization !== refused.authorization) {
+        noteRound(renewals, 'adopted')
+        return now
+      }
+      step = planChallenge(renewals)
+    }
+    if (step !== 'challenge' || !this.#host.isWanted(call)) return undefined
+    return (await this.#challenged(refused, challenge, renewals, call)) ? this.#bare(call) : undefined
+  }
+
+  async #renewedByHelper(refused: Attached, { status }: Challenge): Promise<boolean> {
+    if (refused.generation !== this.#generation) return true
+    return this.#once('provider', () => this.#renewProvided(status, refused.authorization !== undefined))
+  }
+
+  #challenged(
+    { authorization: refused }: Attached,
+    { status, wwwAuthenticate }: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<boolean> {
+    const { waiting } = this.#host
+    const refusal = { status, wwwAuthenticate, refused, round: renewals.rounds }
+    noteRound(renewals, 'challenged')
+    // An async function: a source that throws at once has failed like any other.
+    const ask = async (): Promise<boolean> => (await this.#target.authorization?.challenge(refusal)) === true
+    return waiting.wait(
+      call,
+      this.#once(JSON.stringify(refusal), () => waiting.limited(ask())),
     )
   }
 
@@ -212,9 +302,52 @@ function fingerprint(headers: ReadonlyMap<string, string> | undefined, withoutAu
   )
 }
 
-/** The refusal is about what the token may do, not about who we are (RFC 6750 3.1). */
-function asksForScope({ status, wwwAuthenticate = '' }: Challenge): boolean {
-  return status === 403 && /\berror\s*=\s*"?insufficient_scope\b/i.test(wwwAuthenticate)
+/** Credentials that no header can carry. */
+function checkCredentials(name: string, value: string): void {
+  const fault = headerFault(name, value)
+  if (fault !== undefined) throw new WireError('refused', `The credentials are ${fault}`, { sent: false })
+}
+
+/** For one request. Whatever is configured under the name gives way. */
+function withProof(bare: Attached, proof: string | undefined): Attached {
+  if (proof === undefined) return bare
+  checkCredentials('dpop', proof)
+  const others = bare.headers.filter((_, at) => bare.headers[at - (at % 2)] !== 'dpop')
+  return { ...bare, headers: [...others, 'dpop', proof], proof }
+}
+
+/** Looks at each answer for a nonce. */
+class NonceSink implements ExchangeSink {
+  readonly #sink: ExchangeSink
+  readonly #source: Authorization
+
+  constructor(sink: ExchangeSink, source: Authorization) {
+    this.#sink = sink
+    this.#source = source
+  }
+
+  head(status: number, header: (name: string) => string | undefined): void {
+    const nonce = header('dpop-nonce')
+    if (nonce !== undefined && NONCE.test(nonce))
+      try {
+        this.#source.sawNonce?.(nonce)
+      } catch {
+        /* its own business */
+      }
+    this.#sink.head(status, header)
+  }
+
+  data(chunk: Buffer): void {
+    this.#sink.data(chunk)
+  }
+
+  end(): void {
+    this.#sink.end()
+  }
+
+  fail(error: WireError, facts: FailureFacts): void {
+    this.#sink.fail(error, facts)
+  }
 }
 
 function noCredentials(cause: unknown): WireError {

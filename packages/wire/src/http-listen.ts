@@ -3,8 +3,10 @@ import type { Call } from './call.ts'
 import type { Receiver } from './channel.ts'
 import { WireError } from './errors.ts'
 import { EventStream, RETRY_MS } from './event-stream.ts'
+import type { Attached } from './http-credentials.ts'
 import type { Exchange, ExchangeSink } from './http-port.ts'
 import { isNoAnswer } from './http-post.ts'
+import { type Challenge, newRenewals, type Renewals } from './http-renewal.ts'
 import { mediaType } from './outbound-rules.ts'
 import type { Platform, TimerHandle } from './platform.ts'
 
@@ -15,9 +17,25 @@ export interface StreamOffice {
   readonly messageBytesMax: number
   receiver(): Receiver
   /** Asks for a stream, with the credentials and the session of now. Calls back later if they have to be waited for. */
-  get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void
+  get(request: StreamRequest, sink: ExchangeSink, started: (exchange: Exchange, attached: Attached) => void): void
+  /** What to ask again with after a refusal; undefined: the refusal stands. */
+  renew(
+    refused: Attached,
+    challenge: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<Attached | undefined>
   /** A 404 on the stream alone does not end a session: asks the server whether it still knows it, and makes another if not. */
   checkSession(): Promise<void>
+}
+
+/** Which stream is asked for, and with what. */
+export interface StreamRequest {
+  readonly lastEventId: string | undefined
+  /** The call that waits for it. */
+  readonly call: Call | undefined
+  /** Credentials that are there already; default: those of now. */
+  readonly ready?: Attached | undefined
 }
 
 /** How one attempt to read such a stream ended. */
@@ -76,13 +94,19 @@ class Stream implements ExchangeSink {
   }
 
   #exchange: Exchange | undefined
+  /** What it was asked for with. */
+  attached: Attached | undefined
+  /** What the server said when it refused it. */
+  challenge: string | undefined
 
-  start(lastEventId: string | undefined): void {
+  start(lastEventId: string | undefined, ready?: Attached): void {
     this.events.lastEventId = lastEventId
-    this.#office.get(lastEventId, this, (exchange) => {
+    const started = (exchange: Exchange, attached: Attached): void => {
+      this.attached = attached
       if (this.#dropped) exchange.drop()
       else this.#exchange = exchange
-    })
+    }
+    this.#office.get({ lastEventId, call: this.#call, ready }, this, started)
   }
 
   #dropped = false
@@ -102,6 +126,7 @@ class Stream implements ExchangeSink {
       return
     }
     this.drop()
+    this.challenge = header('www-authenticate')
     this.#over({ kind: 'refused', status: status < 300 ? 405 : status })
   }
 
@@ -138,8 +163,10 @@ export class Listener {
   #failures = 0
   #stopped = false
   #isActive = true
-  /** Refused for want of credentials: worth another try once they have been renewed. */
-  #wantsCredentials = false
+  /** With what it was refused for want of credentials: worth another try once the server has taken a call with others. */
+  #refused: Attached | undefined
+  /** With what the server took a call last. */
+  #accepted: Attached | undefined
 
   constructor(office: StreamOffice) {
     this.#office = office
@@ -165,9 +192,10 @@ export class Listener {
     this.#stream?.drop()
   }
 
-  renewed(): void {
-    if (!this.#wantsCredentials) return
-    this.#wantsCredentials = false
+  /** The server has taken a call with these credentials. */
+  accepted(attached: Attached): void {
+    this.#accepted = attached
+    if (this.isActive || this.#refused === undefined || isAlike(this.#refused, attached)) return
     this.start()
   }
 
@@ -184,8 +212,18 @@ export class Listener {
         return this.#check()
       case 'stop':
         this.#isActive = false
-        this.#wantsCredentials = outcome.kind === 'refused' && (outcome.status === 401 || outcome.status === 403)
+        if (outcome.kind === 'refused' && (outcome.status === 401 || outcome.status === 403))
+          this.#unauthorized(stream.attached)
     }
+  }
+
+  /** Never asked for twice with the same credentials. They may have been renewed while it was being refused. */
+  #unauthorized(refused: Attached | undefined): void {
+    const before = this.#refused
+    const accepted = this.#accepted
+    this.#refused = refused
+    if (refused === undefined || accepted === undefined || isAlike(refused, accepted)) return
+    if (before === undefined || !isAlike(before, refused)) this.start()
   }
 
   #later(ms: number, lastEventId: string | undefined): void {
@@ -207,6 +245,10 @@ export class Listener {
   }
 }
 
+function isAlike(one: Attached, other: Attached): boolean {
+  return one.authorization === other.authorization && one.generation === other.generation
+}
+
 /** Reads the rest of a call's stream, from an event id on. Gives up after 5 attempts in a row that brought nothing. */
 export function resumeCall(
   office: StreamOffice,
@@ -215,14 +257,14 @@ export function resumeCall(
 ): void {
   let attempts = 0
   let { lastEventId, retryMs = RETRY_MS } = from
+  const renewals = newRenewals('call')
   const fail = (reason: string): void =>
     office
       .receiver()
       .fail(call, new WireError('closed', `The event stream of "${call.method}" broke, and ${reason}`, { sent: true }))
   const over = (stream: Stream, outcome: StreamOutcome): void => {
     if (office.isClosed || !office.receiver().isPending(call)) return
-    if (outcome.kind === 'refused' && outcome.status < 500)
-      return fail(`its rest is not to be had (HTTP ${outcome.status})`)
+    if (outcome.kind === 'refused' && outcome.status < 500) return refused(stream, outcome.status)
     const { events } = stream
     attempts = events.progressed ? 0 : attempts + 1
     if (attempts >= RESUMPTIONS_MAX) return fail(`${attempts} attempts to resume it brought nothing`)
@@ -230,13 +272,24 @@ export function resumeCall(
     retryMs = events.retryMs ?? retryMs
     wait()
   }
+  /** It is the call's own stream: what the call may ask for, this may. */
+  const refused = (stream: Stream, status: number): void => {
+    const none = (): void => fail(`its rest is not to be had (HTTP ${status})`)
+    if ((status !== 401 && status !== 403) || stream.attached === undefined) return none()
+    const challenge = { status, wwwAuthenticate: stream.challenge }
+    office.renew(stream.attached, challenge, renewals, call).then((renewed) => {
+      if (renewed === undefined) none()
+      else start(renewed)
+    }, none)
+  }
+  const start = (renewed?: Attached): void => {
+    if (office.isClosed || !office.receiver().isPending(call)) return
+    const stream: Stream = new Stream(office, call, (outcome) => over(stream, outcome))
+    call.exchange = stream
+    stream.start(lastEventId, renewed)
+  }
   const wait = (): void => {
-    const timer = office.platform.setTimer(() => {
-      if (office.isClosed || !office.receiver().isPending(call)) return
-      const stream: Stream = new Stream(office, call, (outcome) => over(stream, outcome))
-      call.exchange = stream
-      stream.start(lastEventId)
-    }, retryMs)
+    const timer = office.platform.setTimer(() => start(), retryMs)
     call.exchange = { sent: true, drop: () => office.platform.clearTimer(timer) }
   }
   wait()

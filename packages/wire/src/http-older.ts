@@ -2,9 +2,12 @@
 import type { Call } from './call.ts'
 import type { Receiver } from './channel.ts'
 import { WireError } from './errors.ts'
-import type { Attached, Challenge, Renewals } from './http-credentials.ts'
+import type { Attached } from './http-credentials.ts'
+import type { StreamRequest } from './http-listen.ts'
 import type { Exchange, ExchangeSink } from './http-port.ts'
 import type { Post } from './http-post.ts'
+import { type Asked, redact } from './http-refusal.ts'
+import { type Challenge, newRenewals, type Renewals } from './http-renewal.ts'
 import { OlderStream } from './legacy-sse.ts'
 import type { Platform, TimerHandle } from './platform.ts'
 import { METHOD_NOT_FOUND } from './rpc-error.ts'
@@ -16,9 +19,15 @@ export interface OlderHost {
   readonly messageBytesMax: number
   readonly sessionGeneration: number
   receiver(): Receiver
-  attach(): Attached | Promise<Attached>
-  renew(refused: Attached, challenge: Challenge, renewals: Renewals, call: Call | undefined): Promise<boolean>
-  get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void
+  attach(method: 'GET', call: Call | undefined, ready?: Attached): Attached | Promise<Attached>
+  renew(
+    refused: Attached,
+    challenge: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<Attached | undefined>
+  get(request: StreamRequest, sink: ExchangeSink, started: (exchange: Exchange) => void): void
+  asked(call: Call | undefined, hadSession: boolean, attached: Attached): Asked
   /** The stream, and with it the session, is gone. */
   sessionGone(): void
   sessionAfter(generation: number): Promise<void>
@@ -55,10 +64,10 @@ export class OlderTransport {
   }
 
   /** After the newer transport was refused. False: this is not there either. */
-  async fallBack(): Promise<boolean> {
+  async fallBack(call: Call | undefined): Promise<boolean> {
     if (this.#isAbsent) return false
     try {
-      await this.#open()
+      await this.#open(call)
       this.isChosen = true
     } catch {
       this.#isAbsent = true
@@ -72,7 +81,7 @@ export class OlderTransport {
     if (post.call?.method === 'server/discover') return post.refuse(unknown())
     if (this.path !== undefined) return this.#go(post)
     if (post.call !== undefined && post.call.method !== 'initialize') return post.refuse(gone())
-    this.#open().then(
+    this.#open(post.call).then(
       () => this.#go(post),
       (error: WireError) => post.refuse(error),
     )
@@ -92,21 +101,24 @@ export class OlderTransport {
     this.#checkAt = Math.max(CALLS_CHECKED_AT, this.#calls.size * 2)
   }
 
-  #open(): Promise<void> {
-    return (this.#opening ??= this.#openSignedIn().finally(() => {
+  /** On behalf of a call, which is `initialize`: nothing else makes a session. */
+  #open(call: Call | undefined): Promise<void> {
+    return (this.#opening ??= this.#openSignedIn(call).finally(() => {
       this.#opening = undefined
     }))
   }
 
-  async #openSignedIn(): Promise<void> {
-    const renewals: Renewals = { authorization: 0, provider: 0 }
+  async #openSignedIn(call: Call | undefined): Promise<void> {
+    const renewals = newRenewals('call')
+    let renewed: Attached | undefined
     for (;;) {
-      const attached = await this.#host.attach()
+      const attached = await this.#host.attach('GET', call, renewed)
       const stream = new OlderStream({
         platform: this.#host.platform,
         url: this.#host.url,
         messageBytesMax: this.#host.messageBytesMax,
-        get: (...request) => this.#host.get(...request),
+        get: (sink, started) =>
+          this.#host.get({ lastEventId: undefined, call: undefined, ready: attached }, sink, started),
         message: (bytes, start, end) => this.#host.receiver().receive(bytes, start, end),
         oversized: (head, tail, length) => this.#host.receiver().receiveOversized(head, tail, length),
         lost: (error) => this.#lost(stream, error),
@@ -119,8 +131,8 @@ export class OlderTransport {
       } catch (error) {
         if (!(error instanceof WireError) || error.code !== 'unauthorized') throw error
         const { status = 401, challenge } = error.details
-        if (!(await this.#host.renew(attached, { status, wwwAuthenticate: challenge }, renewals, undefined)))
-          throw error
+        renewed = await this.#host.renew(attached, { status, wwwAuthenticate: challenge }, renewals, call)
+        if (renewed === undefined) throw shown(error, this.#host.asked(undefined, false, attached))
       }
     }
   }
@@ -182,6 +194,13 @@ function unknown(): WireError {
     rpc: { code: METHOD_NOT_FOUND, message: 'Method not found' },
     sent: false,
   })
+}
+
+/** The server may have repeated what it was sent. */
+function shown(error: WireError, { secrets }: Asked): WireError {
+  const { challenge } = error.details
+  if (challenge === undefined) return error
+  return new WireError(error.code, error.message, { ...error.details, challenge: redact(challenge, secrets) })
 }
 
 function gone(): WireError {

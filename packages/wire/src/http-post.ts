@@ -4,7 +4,7 @@ import type { Call } from './call.ts'
 import type { Receiver } from './channel.ts'
 import { WireError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
-import type { Attached, Challenge, Renewals } from './http-credentials.ts'
+import type { Attached } from './http-credentials.ts'
 import type { Exchange, ExchangeSink, FailureFacts } from './http-port.ts'
 import {
   type Asked,
@@ -15,6 +15,7 @@ import {
   saysForgotten,
   wrongBodyError,
 } from './http-refusal.ts'
+import { type Challenge, newRenewals, type Renewals } from './http-renewal.ts'
 import { mediaType } from './outbound-rules.ts'
 import type { Era } from './protocol.ts'
 
@@ -32,18 +33,29 @@ export interface PostOffice {
   readonly sessionGeneration: number
   readonly messageBytesMax: number
   receiver(): Receiver
-  attach(): Attached | Promise<Attached>
-  renew(refused: Attached, challenge: Challenge, renewals: Renewals, call: Call | undefined): Promise<boolean>
+  /** The headers of a POST that is sent now; `ready`: with what `renew` gave. */
+  attach(method: 'POST', call: Call | undefined, ready?: Attached): Attached | Promise<Attached>
+  /** What to send again with after a refusal; undefined: the refusal stands. */
+  renew(
+    refused: Attached,
+    challenge: Challenge,
+    renewals: Renewals,
+    call: Call | undefined,
+  ): Promise<Attached | undefined>
+  /** The server has taken a call with these credentials. */
+  accepted(attached: Attached): void
   /** Puts it on the wire. */
   dispatch(post: Post, attached: Attached): Exchange
   /** What the meaning of a refusal depends on. */
-  asked(call: Call | undefined, hadSession: boolean): Asked
+  asked(call: Call | undefined, hadSession: boolean, attached?: Attached): Asked
+  /** Doing it twice does no harm. */
+  isRepeatable(call: Call | undefined): boolean
   /** Takes the session id out of the answer to `initialize`. */
   sawSession(id: string | undefined): WireError | undefined
-  /** Resolves when there is another session than this one. */
-  sessionAfter(generation: number): Promise<void>
-  /** Tries the older HTTP+SSE; resolves when it is there, false when not. */
-  fallBack(): Promise<boolean>
+  /** Resolves when there is another session than this one, for a call that waits for it. */
+  sessionAfter(generation: number, call: Call | undefined): Promise<void>
+  /** Tries the older HTTP+SSE on behalf of a call; resolves when it is there, false when not. */
+  fallBack(call: Call | undefined): Promise<boolean>
   /** Sends the message in a session that was not there when it was made, unless its caller objects. */
   move(post: Post): void
   /** Sends the message again over whatever the channel speaks now. */
@@ -64,20 +76,27 @@ type Body =
   | { kind: 'refusal'; bytes: ByteList; wrong: boolean }
 
 const NONE: Body = { kind: 'none' }
+/** How often a request with a proof is sent again because an idle connection turned out to be closed. */
+const REPEATS_MAX = 2
+/** Notifications are written so, answers are not. */
+const NOTIFICATION = '{"jsonrpc":"2.0","method":'
 
 export class Post implements ExchangeSink {
   readonly text: string
   readonly call: Call | undefined
   readonly #office: PostOffice
   #attached: Attached | undefined
+  /** What to send it again with. */
+  #renewed: Attached | undefined
   #exchange: Exchange | undefined
   #generation = 0
   #hadSession = false
   #body: Body = NONE
   #status = 0
   #header: (name: string) => string | undefined = () => undefined
-  readonly #renewals: Renewals = { authorization: 0, provider: 0 }
+  #renewals: Renewals | undefined
   #newSessions = 0
+  #repeats = 0
   #over = false
 
   constructor(office: PostOffice, text: string, call: Call | undefined) {
@@ -88,9 +107,11 @@ export class Post implements ExchangeSink {
 
   /** Sends it, now or as soon as its credentials are there. Called again for each repetition. */
   start(): void {
+    const renewed = this.#renewed
+    this.#renewed = undefined
     let attached: Attached | Promise<Attached>
     try {
-      attached = this.#office.attach()
+      attached = this.#office.attach('POST', this.call, renewed)
     } catch (error) {
       return this.#fail(error as WireError)
     }
@@ -103,13 +124,21 @@ export class Post implements ExchangeSink {
 
   #go(attached: Attached): void {
     const { call } = this
-    if (this.#office.isClosed || (call !== undefined && !this.#office.receiver().isPending(call))) return this.#finish()
+    if (this.#isAbandoned) return this.#finish()
     this.#attached = attached
+    this.#status = 0
     this.#generation = this.#office.sessionGeneration
     this.#hadSession = this.#office.hasSession
     this.#body = NONE
     this.#exchange = this.#office.dispatch(this, attached)
     if (call !== undefined) call.exchange = this.#exchange
+  }
+
+  /** Nobody waits for it any more. */
+  get #isAbandoned(): boolean {
+    return (
+      this.#over || this.#office.isClosed || (this.call !== undefined && !this.#office.receiver().isPending(this.call))
+    )
   }
 
   /** Not to be sent at all. */
@@ -129,6 +158,7 @@ export class Post implements ExchangeSink {
       this.#body = { kind: 'refusal', bytes: new ByteList(), wrong: false }
       return
     }
+    if (this.call !== undefined && this.#attached !== undefined) this.#office.accepted(this.#attached)
     if (this.call?.method === 'initialize') {
       const fault = this.#office.sawSession(header('mcp-session-id'))
       if (fault !== undefined) return this.#stop(fault)
@@ -269,7 +299,7 @@ export class Post implements ExchangeSink {
       challenge: header('www-authenticate'),
       body: bytes,
     }
-    const asked = this.#office.asked(this.call, this.#hadSession)
+    const asked = this.#office.asked(this.call, this.#hadSession, this.#attached)
     if (wrong) return this.#fail(wrongBodyError(refusal, asked))
     const plan = planRefusal(refusal, asked)
     switch (plan.kind) {
@@ -288,8 +318,18 @@ export class Post implements ExchangeSink {
     const refused = this.#attached
     if (refused === undefined) return
     const { status, challenge } = refusal
-    this.#office.renew(refused, { status, wwwAuthenticate: challenge }, this.#renewals, this.call).then(
-      (renewed) => (renewed ? this.#office.again(this) : this.#fail(refusalError(refusal, asked))),
+    const { call } = this
+    if (call !== undefined) call.exchange = undefined // the server has not acted on it, whatever ends the call now
+    this.#renewals ??= newRenewals(
+      call !== undefined ? 'call' : this.text.startsWith(NOTIFICATION) ? 'notification' : 'answer',
+    )
+    this.#office.renew(refused, { status, wwwAuthenticate: challenge }, this.#renewals, call).then(
+      (renewed) => {
+        if (renewed === undefined) return this.#fail(refusalError(refusal, asked))
+        if (this.#isAbandoned) return this.#finish()
+        this.#renewed = renewed
+        this.#office.again(this)
+      },
       (cause: unknown) =>
         this.#fail(
           cause instanceof WireError
@@ -310,7 +350,7 @@ export class Post implements ExchangeSink {
       )
     this.#newSessions++
     if (this.call !== undefined) this.call.exchange = undefined // what was refused so has not been sent, whatever ends the call now
-    this.#office.sessionAfter(this.#generation).then(
+    this.#office.sessionAfter(this.#generation, this.call).then(
       () => this.#office.move(this),
       (cause: unknown) =>
         this.#fail(
@@ -327,7 +367,7 @@ export class Post implements ExchangeSink {
   }
 
   #olderTransport(refusal: Refusal, asked: Asked): void {
-    this.#office.fallBack().then(
+    this.#office.fallBack(this.call).then(
       (found) => (found ? this.#office.again(this) : this.#fail(refusalError(refusal, asked))),
       (error: WireError) => this.#fail(error),
     )
@@ -351,10 +391,28 @@ export class Post implements ExchangeSink {
     const body = this.#body
     this.#body = NONE
     if (body.kind === 'events') return this.#streamOver(body.stream, error)
+    if (this.#mayProveAgain(facts)) {
+      this.#repeats++
+      // Not from within the client's own callback.
+      setImmediate(() => this.start())
+      return
+    }
     this.#fail(
       error.details.sent === undefined
         ? new WireError(error.code, error.message, { ...error.details, sent: facts.sent })
         : error,
+    )
+  }
+
+  /** Met a connection that was closed while idle. Without a proof the door repeats it; a proof must not go out twice. */
+  #mayProveAgain({ sent, reused }: FailureFacts): boolean {
+    return (
+      reused &&
+      sent &&
+      this.#status === 0 &&
+      this.#attached?.proof !== undefined &&
+      this.#repeats < REPEATS_MAX &&
+      this.#office.isRepeatable(this.call)
     )
   }
 

@@ -103,7 +103,7 @@ export function refusalError(refusal: Refusal, asked: Asked): WireError {
     return new WireError('unauthorized', `${server} ${what} (HTTP ${status})`, {
       status,
       sent,
-      ...(challenge === undefined ? {} : { challenge }),
+      ...(challenge === undefined ? {} : { challenge: redact(challenge, asked.secrets) }),
     })
   }
   const rpc = TRANSIENT.has(status) && OPENING.has(method) ? undefined : rpcErrorOf(refusal)

@@ -10,7 +10,7 @@ export interface OlderOffice {
   readonly platform: Platform
   readonly url: URL
   readonly messageBytesMax: number
-  get(lastEventId: string | undefined, sink: ExchangeSink, started: (exchange: Exchange) => void): void
+  get(sink: ExchangeSink, started: (exchange: Exchange) => void): void
   message(bytes: Buffer, start: number, end: number): void
   oversized(head: Buffer, tail: Buffer, length: number): void
   /** The stream had been good and is gone: what waits for an answer will not get one. */
@@ -61,7 +61,7 @@ export class OlderStream implements ExchangeSink {
           ),
         ENDPOINT_TIMEOUT_MS,
       )
-      this.#office.get(undefined, this, (exchange) => {
+      this.#office.get(this, (exchange) => {
         this.#exchange = exchange
         if (this.#over) exchange.drop()
       })

@@ -2,7 +2,6 @@
 import type { RequestOptions } from './call.ts'
 import type { Channel } from './channel.ts'
 import { WireError, type WireLimit } from './errors.ts'
-import type { Platform } from './platform.ts'
 import type { Era, JsonObject, ListItems, ListKind, Tool } from './protocol.ts'
 import { itemFault } from './validate.ts'
 
@@ -37,7 +36,8 @@ export interface Listing<Item = JsonObject> {
 interface Source {
   era: Era
   channel: Channel
-  platform: Platform
+  /** In ms; stands still while credentials are waited for. */
+  nowMs(): number
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>
 }
 
@@ -64,7 +64,7 @@ export async function list<Kind extends ListKind>(
 ): Promise<Listing<ListItems[Kind]>> {
   const { pagesMax = PAGES_MAX, itemsMax, cursorBytesMax, timeoutMs = TIMEOUT_MS, ...request } = options
   const method = METHODS[kind]
-  const endsAtMs = source.platform.now() + timeoutMs
+  const endsAtMs = source.nowMs() + timeoutMs
   const pages = new Pages<ListItems[Kind]>(source, kind, itemsMax ?? ITEMS_MAX)
   const cursors = new Cursors(method, cursorBytesMax ?? CURSOR_BYTES_MAX)
   let cursor: string | undefined
@@ -83,7 +83,7 @@ async function pageOf(
   cursor: string | undefined,
   { endsAtMs, timeoutMs, ...request }: RequestOptions & { endsAtMs: number; timeoutMs: number },
 ): Promise<JsonObject> {
-  const leftMs = endsAtMs - source.platform.now()
+  const leftMs = endsAtMs - source.nowMs()
   if (leftMs <= 0) throw over('listing', `"${method}" did not come to an end within ${timeoutMs} ms`)
   const { totalTimeoutMs = leftMs } = request
   try {

@@ -87,7 +87,7 @@ export function writeOwn(headers: string[], given: Readonly<Record<string, strin
   for (const written in given) {
     const name = written.toLowerCase()
     const value = given[written]
-    if (value === undefined || isReserved(name) || name === 'authorization') continue
+    if (value === undefined || isReserved(name) || name === 'authorization' || name === 'dpop') continue
     let at = 0
     while (at < headers.length && headers[at] !== name) at += 2
     headers[at] = name

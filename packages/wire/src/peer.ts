@@ -73,6 +73,11 @@ export class Peer implements Receiver {
     })
   }
 
+  /** The clock of everything that is limited: it stands still while credentials are waited for. */
+  get nowMs(): number {
+    return this.platform.now() - (this.#channel.waitedMs ?? 0)
+  }
+
   get pendingCount(): number {
     return this.#pending.size
   }
@@ -153,6 +158,8 @@ export class Peer implements Receiver {
     const nowMs = this.platform.now()
     if (idleTimeoutMs !== 0) call.idleAtMs = nowMs + idleTimeoutMs
     call.totalAtMs = nowMs + call.totalLeftMs
+    // Its time was over before the clocks were stopped: whatever was waited for must not lead to anything any more.
+    if (call.totalAtMs <= nowMs) return this.#giveUp(call, timedOut(call, this.#channel.hasSent(call)), 'timed out')
     const dueMs = Math.min(call.idleAtMs, call.totalAtMs)
     if (dueMs !== Number.POSITIVE_INFINITY) this.#deadlines.watch(this, dueMs)
   }

@@ -47,18 +47,18 @@ function asksForInput({ resultType }: JsonObject, method: string): boolean {
 class Whole {
   /** Of the first round. */
   readonly options: RequestOptions
-  readonly #platform: Peer['platform']
+  readonly #peer: Peer
   /** What is left of the total limit, in ms, at `#runsSinceMs`. Between two rounds it stands still: then the server waits, not we. */
   #leftMs: number | undefined
   #runsSinceMs: number
   #stop: ((error: WireError) => void) | undefined
   #cancelRound: ((reason: string) => void) | undefined
 
-  constructor({ platform }: Peer, options: RequestOptions) {
+  constructor(peer: Peer, options: RequestOptions) {
     const { onStarted, totalTimeoutMs } = options
-    this.#platform = platform
+    this.#peer = peer
     this.#leftMs = totalTimeoutMs
-    this.#runsSinceMs = platform.now()
+    this.#runsSinceMs = peer.nowMs
     this.options = options
     if (onStarted === undefined) return
     this.options = {
@@ -73,7 +73,7 @@ class Whole {
   /** Of a later round. */
   get next(): RequestOptions {
     const { onStarted, ...rest } = this.options
-    this.#runsSinceMs = this.#platform.now()
+    this.#runsSinceMs = this.#peer.nowMs
     return {
       ...rest,
       ...(this.#leftMs === undefined ? {} : { totalTimeoutMs: Math.max(1, this.#leftMs) }),
@@ -90,7 +90,7 @@ class Whole {
   async between<Value>(run: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const controller = new AbortController()
     const { signal } = this.options
-    if (this.#leftMs !== undefined) this.#leftMs -= this.#platform.now() - this.#runsSinceMs
+    if (this.#leftMs !== undefined) this.#leftMs -= this.#peer.nowMs - this.#runsSinceMs
     let onAbort: (() => void) | undefined
     const stopped = new Promise<never>((_, reject) => {
       this.#stop = (error) => {

@@ -34,13 +34,18 @@ export interface SessionOptions {
   onNoise?: (text: string) => void
   /** Called once, when the first byte comes on stdout (stdio): whatever installs the server has done so by then. */
   onFirstOutput?: () => void
+  /**
+   * Told when credentials begin to be waited for on behalf of a request, and when nobody waits for them any more. No limit of this session runs in between;
+   * whoever has a clock of their own stops it.
+   */
+  onCredentials?: (phase: 'waiting' | 'over') => void
   /** Called at once when the start has failed; `connect` rejects with the same error as soon as nothing is left running. */
   onFailing?: (error: Error) => void
   /** Hears when a legacy server has forgotten its session, and may do what has to be done in the new one before any call goes on. */
   renewal?: SessionRenewal
   /** Bytes of one message. Default 64 MiB. A longer one fails its call only. */
   messageBytesMax?: number
-  /** One budget for the whole start: process, probe and handshake. Default 30,000. */
+  /** One budget for the whole start: process, probe and handshake, without what credentials take. Default 30,000. */
   startupTimeoutMs?: number
   /** Default `tick`; a gateway sets `turn`. */
   writeBurst?: WriteBurst

@@ -99,6 +99,10 @@ export class Session implements AsyncDisposable {
   get hasAskedBack(): boolean {
     return this.#peer.hasAskedBack
   }
+  /** How long requests have waited for credentials so far, in ms, the present waiting included. No limit runs meanwhile. */
+  get waitedMs(): number {
+    return this.#channel.waitedMs ?? 0
+  }
   /** Resolves when the connection is over, and never rejects. */
   get closed(): Promise<CloseOutcome> {
     return this.#peer.closed
@@ -133,7 +137,7 @@ export class Session implements AsyncDisposable {
       {
         era: this.era,
         channel: this.#channel,
-        platform: this.#peer.platform,
+        nowMs: () => this.#peer.nowMs,
         request: (...page) => this.request(...page),
       },
       kind,

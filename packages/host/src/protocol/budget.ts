@@ -30,6 +30,11 @@ export class StartupBudget {
   readonly #abort = new AbortController()
   #timer: TimerHandle | undefined
   #endsAtMs: number
+  /** How many waits the clock stands still for. */
+  #pauses = 0
+  /** What was left when the clock was stopped, in milliseconds. */
+  #leftMs = 0
+  #isStopped = false
   #phase: 'installing' | 'starting'
   /** What is being waited for, for the message of a timeout. */
   waitingFor = ''
@@ -47,7 +52,7 @@ export class StartupBudget {
 
   /** What is left, in milliseconds; at least 1. */
   get leftMs(): number {
-    return Math.max(1, this.#endsAtMs - this.#options.platform.now())
+    return Math.max(1, this.#pauses > 0 ? this.#leftMs : this.#endsAtMs - this.#options.platform.now())
   }
 
   /** The whole of the clock that is running, in milliseconds. */
@@ -60,8 +65,24 @@ export class StartupBudget {
   sawOutput(): void {
     if (this.#phase === 'starting' || this.#abort.signal.aborted) return
     this.#phase = 'starting'
-    this.#endsAtMs = this.#arm(this.#options.startupTimeoutMs)
+    const { startupTimeoutMs } = this.#options
+    if (this.#pauses > 0) this.#leftMs = startupTimeoutMs
+    else this.#endsAtMs = this.#arm(startupTimeoutMs)
     this.#options.onInstalled?.()
+  }
+
+  /** Somebody has to be asked for credentials: the clock stands still until as many `resume` have come. */
+  pause(): void {
+    if (this.#pauses++ > 0) return
+    const { platform } = this.#options
+    this.#leftMs = this.#endsAtMs - platform.now()
+    platform.clearTimer(this.#timer)
+    this.#timer = undefined
+  }
+
+  resume(): void {
+    if (--this.#pauses > 0 || this.#isStopped) return
+    this.#endsAtMs = this.#arm(this.#leftMs)
   }
 
   /** Ends the attempt with `CANCELLED`. */
@@ -71,6 +92,7 @@ export class StartupBudget {
 
   /** Stops the clock; the signal never aborts afterwards. */
   stop(): void {
+    this.#isStopped = true
     this.#options.platform.clearTimer(this.#timer)
     this.#timer = undefined
   }

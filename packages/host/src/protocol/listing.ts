@@ -43,18 +43,21 @@ export interface ListSource {
  */
 export async function listAll(source: ListSource, kind: ListKind, request: ListRequest): Promise<Listing> {
   const { session, platform, server, transport } = source
-  const endsAtMs = platform.now() + (request.timeoutMs ?? TIMEOUT_MS)
+  // Waiting for credentials is nobody's listing.
+  const nowMs = (): number => platform.now() - session.waitedMs
+  const endsAtMs = nowMs() + (request.timeoutMs ?? TIMEOUT_MS)
+  const leftMs = (): number => endsAtMs - nowMs()
   const attempt = (): Promise<Listing> =>
     session.list(kind, {
       ...CATALOG_LIMITS,
       itemsMax: request.itemsMax ?? CATALOG_LIMITS.itemsMax,
-      timeoutMs: Math.max(1, Math.ceil(endsAtMs - platform.now())),
+      timeoutMs: Math.max(1, Math.ceil(leftMs())),
       idleTimeoutMs: 0,
       ...(request.signal === undefined ? {} : { signal: request.signal }),
     })
   try {
     return await (transport === 'http'
-      ? retryHttp(attempt, { server, platform, endsAtMs, signal: request.signal, over: source.over })
+      ? retryHttp(attempt, { server, platform, leftMs, signal: request.signal, over: source.over })
       : attempt())
   } catch (error) {
     const failure = hostErrorOf(error, server, source.secrets)

@@ -89,8 +89,12 @@ async function connect(options: OpenOptions, resolved: ResolvedTarget): Promise<
   const remembered = options.introduction?.era === undefined ? await memory.recall(definition) : undefined
   const attempt = (): Promise<Session> => Session.connect(sessionOptions(options, resolved, remembered))
   if (definition.transport.kind === 'stdio') return attempt()
-  const endsAtMs = platform.now() + budget.leftMs
-  return retryHttp(attempt, { server: definition.name, platform, endsAtMs, signal: budget.signal })
+  return retryHttp(attempt, {
+    server: definition.name,
+    platform,
+    leftMs: () => budget.leftMs,
+    signal: budget.signal,
+  })
 }
 
 /** Did the server answer as one does that is asked in the wrong era? Silence and refused credentials say nothing about that. */
@@ -126,6 +130,7 @@ function sessionOptions(
       budget.sawOutput()
       options.onNoise(text)
     },
+    onCredentials: (phase) => (phase === 'waiting' ? budget.pause() : budget.resume()),
     onFailing: (error) => {
       // The wire asks again on the same connection where it can; the next start begins without the memory.
       if (remembered !== undefined && contradictsMemory(error, options)) settings.memory.forget(definition)

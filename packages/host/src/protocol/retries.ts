@@ -13,8 +13,8 @@ const INTERNAL_ERROR = -32603
 export interface RetryOptions {
   readonly server: string
   readonly platform: Platform
-  /** On the clock of the platform: nothing is tried after it. */
-  readonly endsAtMs: number
+  /** What is left of the time for all attempts, in milliseconds: nothing is tried after it. */
+  leftMs(): number
   readonly signal: AbortSignal | undefined
   /** Aborted when nothing can succeed any more, such as when the session is over: what was seen last is thrown then. */
   readonly over?: AbortSignal | undefined
@@ -25,13 +25,13 @@ export interface RetryOptions {
  * @throws what the last attempt threw, or at once on abort.
  */
 export async function retryHttp<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { platform, endsAtMs, signal, over } = options
+  const { platform, signal, over } = options
   for (let round = 0; ; round++) {
     try {
       return await attempt()
     } catch (error) {
       const delayMs = DELAYS_MS[round]
-      const isLate = delayMs === undefined || platform.now() + delayMs >= endsAtMs
+      const isLate = delayMs === undefined || delayMs >= options.leftMs()
       if (isLate || signal?.aborted === true || isAborted(over) || !isTransient(hostErrorOf(error, options.server)))
         throw error
       await pause(platform, delayMs, { signal, over })
