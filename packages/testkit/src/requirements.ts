@@ -11,6 +11,7 @@ import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
 import { signIns } from './requirements/sign-ins.ts'
 import { simulation } from './requirements/simulation.ts'
+import { stores } from './requirements/stores.ts'
 import { wire } from './requirements/wire.ts'
 
 export type { Requirement } from './requirements/requirement.ts'
@@ -28,6 +29,7 @@ export const requirements: readonly Requirement[] = [
   ...signIns,
   ...simulation,
   ...races,
+  ...stores,
 ]
 
 /** The gate demands every requirement of these milestones. */
