@@ -237,7 +237,7 @@ class ProtectedServer {
       algs: dpop === 'required' ? 'ES256 EdDSA' : undefined,
     }
     const stated = Object.entries(parameters).filter(([, value]) => value !== undefined)
-    return `${scheme} ${stated.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+    return `${scheme} ${stated.map(([name, value]) => `${name}="${value}"`).join(', ')}`.trimEnd()
   }
 
   /** The body as it goes on: the guard knows the answers of the tools that speak about tokens, and has them echoed. */

@@ -1,4 +1,6 @@
 // The fixtures for sign-ins do what they promise, judged by an independent OAuth client (`oauth4webapi`) and the SDK's own.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -125,6 +127,14 @@ async function oracleOf(server: AuthorizationServer, dpop?: oauth.DPoPHandle): P
 const refreshOf = ({ refresh_token: token }: oauth.TokenEndpointResponse): string => token ?? 'none'
 const errorOf = (error: unknown): unknown =>
   error instanceof oauth.ResponseBodyError ? { status: error.status, error: error.error } : error
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 /** Asks a protected server for one thing by hand. */
 async function ask(
@@ -282,6 +292,20 @@ describe('the authorization server', () => {
     expect(await oracle.signIn('http://127.0.0.1:1/mcp')).toMatchObject({ scope: 'mcp mcp:read' })
   })
 
+  test('ends soon after the process that started it was killed', async () => {
+    const source = new URL('../src/index.ts', import.meta.url).href
+    const script = `const { startAuthorizationServer } = await import(${JSON.stringify(source)})
+      process.stdout.write(String((await startAuthorizationServer()).pid) + '\\n')`
+    const child = spawn(process.execPath, ['--conditions=@convoke/source', '--input-type=module', '-e', script])
+    const [printed] = (await once(child.stdout, 'data')) as [Buffer]
+    const pid = Number(printed)
+    expect(isAlive(pid)).toBe(true)
+    const ended = once(child, 'close')
+    child.kill('SIGKILL')
+    await ended
+    await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false)
+  })
+
   test('lets a device be approved', async () => {
     await using server = await startAuthorizationServer({ clients: [PUBLIC] })
     const { as, client } = await oracleOf(server)
@@ -370,6 +394,52 @@ describe('the protected server', () => {
     }
     const { rpc } = await server.stats()
     expect(rpc).toMatchObject({ initialize: 1, 'tools/call': 2 })
+  })
+
+  test('moves to another authorization server, and knows only the tokens of that one', async () => {
+    await using before = await startAuthorizationServer({ clients: [PUBLIC] })
+    await using after = await startAuthorizationServer({ clients: [PUBLIC] })
+    await using server = await startProtectedServer({ issuer: before.issuer })
+    const { access_token: old } = await (await oracleOf(before)).signIn(server.url)
+    const { access_token: young } = await (await oracleOf(after)).signIn(server.url)
+    expect((await ask(server, call('echo'), bearer(old))).status).toBe(200)
+    expect((await ask(server, call('echo'), bearer(young))).status).toBe(401)
+    await server.set({ authorizationServers: [after.issuer] })
+    expect((await ask(server, call('echo'), bearer(old))).status).toBe(401)
+    expect((await ask(server, call('echo'), bearer(young))).status).toBe(200)
+  })
+
+  test('challenges, describes itself and holds back as it is told to', async () => {
+    await using server = await startProtectedServer({
+      issuer: 'http://127.0.0.1:1',
+      knobs: { staticToken: 'other', challengeScope: '' },
+    })
+    const { origin } = new URL(server.url)
+    expect((await ask(server, call('echo'), bearer('static token'))).status).toBe(401)
+    await server.set({ staticToken: 'static' })
+    expect((await ask(server, call('echo'), bearer('static'))).status).toBe(200)
+    expect((await ask(server, call('echo'))).challenge).toBe('Bearer')
+    const rows = [
+      [{ challenge: 'none' }, undefined],
+      [{ challenge: 'bare' }, 'Bearer'],
+      [{ challenge: { text: 'Basic realm="x"' } }, 'Basic realm="x"'],
+    ] as const
+    for (const [knobs, challenge] of rows) {
+      await server.set(knobs)
+      expect(await ask(server, call('echo'))).toMatchObject({ status: 401, challenge })
+    }
+    await server.set({ staticToken: undefined, documents: 'root', metadata: { resource: 'https://evil.example/mcp' } })
+    const status = async (path: string): Promise<number> => (await plainRequest(`${origin}/.well-known/${path}`)).status
+    expect(await status('oauth-protected-resource/mcp')).toBe(404)
+    expect(await status('oauth-protected-resource')).toBe(200)
+    await server.set({ answerAll: 403, hold: true })
+    const held = ask(server, call('echo'))
+    await server.whenStats(({ waiting }) => waiting === 1)
+    await server.set({ hold: undefined })
+    expect((await held).status).toBe(403)
+    await server.set({ getStream: 405 })
+    expect((await plainRequest(server.url)).status).toBe(405)
+    await expect(server.set({ typo: 1 } as object)).rejects.toThrow('There is no knob')
   })
 
   test('wants a proof with a nonce for a token that is bound to a key', async () => {
