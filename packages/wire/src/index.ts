@@ -27,6 +27,7 @@ export {
   type Tool,
   type ToolResult,
 } from './protocol.ts'
+export { type Reach, reachOf } from './reach.ts'
 export type { Reaped } from './reap.ts'
 export { HEADER_MISMATCH } from './rpc-error.ts'
 export type { RunOptions, RunResult } from './run-command.ts'

@@ -107,6 +107,8 @@ export interface GrantInUse {
   readonly server: { readonly url: string; readonly ca?: string | undefined }
   /** Of a configured client. */
   readonly clientSecret?: string | undefined
+  /** The entry names its issuer (`oauth.issuer`): then that may be as private as its own name is. */
+  readonly issuerIsConfigured?: boolean | undefined
 }
 
 /** What came of a refresh. */
