@@ -2,7 +2,7 @@
 // do at the start. What is imported dynamically stays a file of its own. Types and source maps stay with the sources.
 import './assert-node.ts'
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 
 const root = resolve(import.meta.dirname, '..')
@@ -12,8 +12,17 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   wire: ['index.ts', 'server/index.ts'],
   host: ['index.ts', 'report.ts'],
 }
+/** Programs of their own, which stand beside what starts them. */
+const PROGRAMS: Readonly<Record<string, readonly string[]>> = { host: ['store/keyring-program.ts'] }
 /** Packages that are loaded only for a rare moment, or belong to somebody else's installation. */
-const EXTERNAL = ['@convoke/wire', '@modelcontextprotocol/client', '@cfworker/json-schema', 'undici', 'undici/*']
+const EXTERNAL = [
+  '@convoke/wire',
+  '@modelcontextprotocol/client',
+  '@cfworker/json-schema',
+  '@napi-rs/keyring',
+  'undici',
+  'undici/*',
+]
 /** Packed in by the host: it is not published in a form that Node loads quickly. */
 const PACKED_IN = 'jsonc-parser'
 
@@ -21,7 +30,10 @@ for (const [name, entries] of Object.entries(ENTRIES)) {
   const source = resolve(root, 'packages', name, 'src')
   const target = resolve(root, 'packages', name, 'dist/bundle')
   const { outputFiles } = await build({
-    entryPoints: entries.map((entry) => join(source, entry)),
+    entryPoints: [
+      ...entries.map((entry) => ({ in: join(source, entry), out: entry.replace(/\.ts$/, '') })),
+      ...(PROGRAMS[name] ?? []).map((entry) => ({ in: join(source, entry), out: basename(entry, '.ts') })),
+    ],
     outbase: source,
     outdir: target,
     write: false,
