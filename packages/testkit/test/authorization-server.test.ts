@@ -11,6 +11,7 @@ import {
   type AuthorizationServer,
   Canaries,
   digestOf,
+  INTROSPECTION_CLIENT,
   type ProtectedServer,
   type SignInPersonOptions,
   signInPerson,
@@ -368,6 +369,15 @@ describe('the protected server', () => {
       await expect
         .poll(async () => (await ask(server, call('echo'), bearer(short))).status, { timeout: 20_000 })
         .toBe(401)
+      const introspection = await plainRequest(`${authorization.issuer}/token/introspection`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          authorization: `Basic ${Buffer.from(`${INTROSPECTION_CLIENT.id}:${INTROSPECTION_CLIENT.secret}`).toString('base64')}`,
+        },
+        body: `token=${short}`,
+      })
+      if (accessTokens === 'opaque') expect(JSON.parse(introspection.body)).toEqual({ active: false })
       await authorization.revokeGrant('ada')
       const status = accessTokens === 'jwt' ? 200 : 401
       expect(await ask(server, call('echo'), bearer(long))).toMatchObject({ status })
@@ -455,6 +465,10 @@ describe('the protected server', () => {
     const oracle = await oracleOf(authorization, dpop)
     const tokens = await oracle.signIn(server.url)
     expect(tokens.token_type).toBe('dpop')
+    expect((await authorization.stats()).tokenRequests.map(({ error }) => error ?? 'none')).toEqual([
+      'use_dpop_nonce',
+      'none',
+    ])
     const plain = await oracleOf(authorization)
     await expect(plain.refresh(refreshOf(tokens)).catch(errorOf)).resolves.toMatchObject({
       error: 'invalid_dpop_proof',
@@ -465,19 +479,22 @@ describe('the protected server', () => {
       ...call('echo'),
       params: { name: 'echo', arguments: {}, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } },
     })
-    const send = (handle?: oauth.DPoPHandle): Promise<Response> =>
+    const send = (handle?: oauth.DPoPHandle, options: typeof base = base): Promise<Response> =>
       oauth.protectedResourceRequest(
         tokens.access_token,
         'POST',
         new URL(server.url),
         new Headers({ 'content-type': 'application/json' }),
         message,
-        { ...base, ...(handle === undefined ? {} : { DPoP: handle }) },
+        { ...options, ...(handle === undefined ? {} : { DPoP: handle }) },
       )
+    const asBearer: typeof fetchOnce = (url, { headers, ...rest }) =>
+      fetchOnce(url, { ...rest, headers: { ...headers, authorization: bearer(tokens.access_token).authorization } })
     const first = await send(dpop).catch((error: unknown) => error)
     expect(oauth.isDPoPNonceError(first)).toBe(true)
     expect((await send(dpop)).status).toBe(200)
     await expect(send()).rejects.toThrow()
+    await expect(send(dpop, { ...base, [oauth.customFetch]: asBearer })).rejects.toThrow()
     const other = oauth.DPoP({}, await oauth.generateKeyPair('ES256'))
     await send(other).catch(() => undefined)
     await expect(send(other)).rejects.toThrow()
