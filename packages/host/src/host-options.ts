@@ -12,6 +12,7 @@ import type { ServerDefinition } from './config/index.ts'
 import type { ElicitationLimits, HostHandlers, Reviewer, TrustPolicy } from './elicitation/index.ts'
 import type { HostEventListener } from './events/index.ts'
 import type { HostConfiguration } from './host-registry.ts'
+import type { SignInSettings } from './host-sign-ins.ts'
 import {
   type Authorization,
   LaunchMemory,
@@ -69,7 +70,9 @@ export interface HostOptions extends HostConfiguration {
   readonly optionalStartupGraceMs?: number
   /** Where servers run, by the name that definitions use. Default: `local`, this machine. */
   readonly environments?: Readonly<Record<string, Environment>>
-  /** Stored sign-ins, read before every plan: a server whose sign-in changed gets a new connection. */
+  /** Where the sign-ins of this host are kept, and how it introduces itself to authorization servers. Default: below `stateDirectory`. */
+  readonly signIns?: SignInSettings
+  /** Sign-ins that the program keeps itself, read before every plan: a server whose sign-in changed gets a new connection. Default: `signIns`. */
   readonly credentials?: Credentials
   /** Makes the entitlements of calls of tools that ask for them. Absent: no call gets any. */
   readonly entitlements?: EntitlementMinter
@@ -81,7 +84,10 @@ export interface HostOptions extends HostConfiguration {
   readonly toolNamePrefix?: 'mcp' | 'none'
   /** Servers whose namespaces go without the prefix. Default none. */
   readonly unprefixedServers?: readonly string[]
-  /** Credentials of an HTTP server, asked for when its connection is made; not used for a server with an `Authorization` header of its own. */
+  /**
+   * Credentials that the program keeps itself, in place of `signIns` for all servers: of an HTTP server, asked for when its connection is made; not used for
+   * a server with an `Authorization` header of its own.
+   */
   readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
   /** `none`: modern servers are not asked to tell about changes; for programs that end after a moment. Default `changes`. */
   readonly watch?: 'changes' | 'none'

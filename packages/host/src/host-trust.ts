@@ -64,18 +64,28 @@ export class HostTrust {
     }
   }
 
-  /** The account's token where it may go, else a sign-in; with `auth: 'account'` or `'none'` no sign-in is looked at. */
-  authorization(definition: ServerDefinition): Authorization | undefined {
+  /**
+   * The account's token where it may go, else a sign-in; with `auth: 'account'` or `'none'` no sign-in is looked at.
+   * @param stored The sign-in that is kept here, if the program keeps none itself.
+   */
+  authorization(
+    definition: ServerDefinition,
+    stored: (definition: ServerDefinition) => Authorization | undefined,
+  ): Authorization | undefined {
     const selection = this.#account.select(definition)
     if (selection.kind === 'account') return this.#account.authorizationFor(definition)
     if (selection.kind === 'refused') return refusal(definition)
-    return definition.auth === 'oauth' ? this.#signIn(definition) : undefined
+    if (definition.auth !== 'oauth') return undefined
+    return this.#authorization === undefined ? stored(definition) : this.#signIn(definition, this.#authorization)
   }
 
   /** It is the program's own: when it throws, that is the failure of this server, and of no other. */
-  #signIn(definition: ServerDefinition): Authorization | undefined {
+  #signIn(
+    definition: ServerDefinition,
+    authorization: NonNullable<HostTrustInit['authorization']>,
+  ): Authorization | undefined {
     try {
-      return this.#authorization?.(definition)
+      return authorization(definition)
     } catch (cause) {
       const why = `The program has no sign-in for server "${definition.name}": its authorization threw`
       return rejecting(new HostError('AUTH_FAILED', why, { cause, details: { server: definition.name } }))

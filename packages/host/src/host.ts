@@ -1,4 +1,6 @@
 // The composition root: with its parts in `host-*.ts` the only place that may know every room.
+
+import type { SignedIn, SignedOut, SignInChange, SignInOptions, SignInStatus, SignIns } from './auth/index.ts'
 import { HostError, type JsonObject, Scope } from './base/index.ts'
 import type { Aggregate, CatalogCache, CatalogTool, ToolLife } from './catalog/index.ts'
 import type { RegistrationConflict, ResolvedRegistration, ServerDefinition } from './config/index.ts'
@@ -24,6 +26,7 @@ import {
   workingDirectory,
 } from './host-options.ts'
 import { type HostConfiguration, HostRegistry, type ResolvedConfiguration } from './host-registry.ts'
+import { makeSignIns } from './host-sign-ins.ts'
 import { HostTrust, type TrustOptions } from './host-trust.ts'
 import { reapLeftovers } from './protocol/index.ts'
 import {
@@ -130,6 +133,28 @@ export interface Host extends AsyncDisposable {
   /** A connection of its own to one server, for a client whose capabilities it carries. @throws {HostError} */
   openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable>
   /**
+   * Lets a person sign in to a server: finds its authorization server, shows the page, and keeps what comes of it. Then the server is connected anew; that is
+   * not waited for.
+   * @throws {HostError} `SERVER_UNKNOWN`, `SIGN_IN_UNSUPPORTED`, `SIGN_IN_FAILED`, `SIGN_IN_TIMEOUT`, `CREDENTIALS_UNAVAILABLE`, `HOST_CLOSED`; `CANCELLED` on
+   * abort, which leaves everything as it was.
+   */
+  signIn(server: string, options?: SignInOptions): Promise<SignedIn>
+  /**
+   * Deletes the sign-in of a server here, tells the authorization server (RFC 7009, 10 s at most), and connects the server anew without it.
+   * @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED`; `CREDENTIALS_UNAVAILABLE`: it is still there; `CANCELLED` on abort before that.
+   */
+  signOut(server: string, options?: { readonly signal?: AbortSignal }): Promise<SignedOut>
+  /**
+   * Whose credentials each server sees, in their order; never a token. Starts no server and renews nothing.
+   * @param options `servers`: only these. `probe`: servers that nobody is signed in to are asked whether they want that, side by side, 5 s at most. Default false.
+   * @throws {HostError} `SERVER_UNKNOWN`
+   */
+  signInStatuses(options?: {
+    readonly servers?: readonly string[]
+    readonly probe?: boolean
+    readonly signal?: AbortSignal
+  }): Promise<readonly SignInStatus[]>
+  /**
    * Makes a new connection to the server and resolves when it has settled. The old one ends, but not before the last binding that holds
    * it is disposed.
    * @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED`
@@ -173,6 +198,7 @@ class RunningHost implements Host {
   readonly #scope = new Scope()
   readonly #registry: HostRegistry
   readonly #trust: HostTrust
+  readonly #signIns: SignIns
   readonly #settings: SetSettings
   readonly #cache: CatalogCache
   readonly #set: ConnectionSet
@@ -190,6 +216,14 @@ class RunningHost implements Host {
     )
     const { platform } = protocol
     const { cacheDirectory } = options
+    this.#signIns = makeSignIns({
+      settings: options.signIns,
+      stateDirectory: options.stateDirectory,
+      clientName: protocol.clientInfo.name,
+      platform,
+      hasAccount: (definition) => this.#trust.accountKey(definition) !== undefined,
+      onChange: (change) => this.#signInChanged(change),
+    })
     this.#cache = options.catalogs ?? createCatalogCache({ platform, cacheDirectory })
     this.#settings = {
       protocol,
@@ -197,8 +231,9 @@ class RunningHost implements Host {
       cache: this.#cache,
       isCatalogKept: cacheDirectory !== undefined || options.catalogs !== undefined,
       cwd: workingDirectory(),
-      authorization: (definition) => this.#trust.authorization(definition),
-      credentials: options.credentials,
+      authorization: (definition) =>
+        this.#trust.authorization(definition, (signedIn) => this.#signIns.authorizationFor(signedIn)),
+      credentials: options.credentials ?? (options.authorization === undefined ? this.#signIns : undefined),
       account: (definition) => this.#trust.accountKey(definition),
       introduction: (server) => this.#trust.introduction(server),
       entitlements: options.entitlements,
@@ -219,6 +254,7 @@ class RunningHost implements Host {
       const ends = await Promise.allSettled([this.#set.close(), this.#dedicated.close()])
       for (const end of ends) if (end.status === 'rejected') throw end.reason
     })
+    this.#scope.defer(() => this.#signIns.close())
     this.#scope.defer(() => this.#trust.close())
     this.#trust.onAccountReplaced(() => void this.refresh().catch(() => {})) // closed meanwhile: nothing is left to connect
   }
@@ -333,6 +369,44 @@ class RunningHost implements Host {
     if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
     const connection = this.#set.connection(server)
     return this.#dedicated.open(connection, { ...options, handlers: this.judge(server, options.handlers ?? {}) })
+  }
+
+  async signIn(server: string, options: SignInOptions = {}): Promise<SignedIn> {
+    const signedIn = await this.#signIns.signIn(this.#definition(server), options)
+    await this.refresh()
+    return signedIn
+  }
+
+  async signOut(server: string, options: { readonly signal?: AbortSignal } = {}): Promise<SignedOut> {
+    const signedOut = await this.#signIns.signOut(this.#definition(server), options)
+    await this.refresh()
+    return signedOut
+  }
+
+  async signInStatuses({
+    servers,
+    ...options
+  }: {
+    readonly servers?: readonly string[]
+    readonly probe?: boolean
+    readonly signal?: AbortSignal
+  } = {}): Promise<readonly SignInStatus[]> {
+    const definitions = servers === undefined ? this.definitions : servers.map((name) => this.#definition(name))
+    return Promise.all(definitions.map((definition) => this.#signIns.status(definition, options)))
+  }
+
+  /** @throws {HostError} `HOST_CLOSED`, `SERVER_UNKNOWN` */
+  #definition(server: string): ServerDefinition {
+    if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
+    const definition = this.definitions.find(({ name }) => name === server)
+    if (definition !== undefined) return definition
+    throw new HostError('SERVER_UNKNOWN', `There is no server "${server}"`, { details: { server } })
+  }
+
+  #signInChanged(change: SignInChange): void {
+    this.#bus.emit({ kind: 'sign-in.changed', ...change })
+    // Somebody else may have signed in: a connection never goes on as another one than it began as.
+    if (change.change === 'ended') void this.refresh().catch(() => {}) // closed meanwhile: nothing is left to connect
   }
 
   reconnect(server: string): Promise<ServerStatus> {

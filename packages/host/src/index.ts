@@ -4,9 +4,15 @@ export {
   type Account,
   type AccountChange,
   type AccountSource,
+  type EnterpriseSignIn,
   type MemoryAuthorization,
   type MemoryAuthorizationOptions,
   memoryAuthorization,
+  type SignedIn,
+  type SignedOut,
+  type SignInOptions,
+  type SignInStatus,
+  type StoreMode,
 } from './auth/index.ts'
 export {
   cleanLine,
@@ -101,6 +107,7 @@ export type {
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
 export { type ConfigureOptions, createHost, type Explanation, type Host } from './host.ts'
 export { createCatalogCache, type HostOptions } from './host-options.ts'
+export type { SignInSettings } from './host-sign-ins.ts'
 export type { HostConfiguration } from './host-registry.ts'
 export type { TrustOptions } from './host-trust.ts'
 export type {

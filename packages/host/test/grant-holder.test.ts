@@ -106,7 +106,7 @@ verifies('auth.136', async () => {
   expect((await stored())?.tokens.refreshToken).toBe('r1')
   expect(one.tokens).toBeUndefined()
   answer(provider.next('r1'))
-  await expect.poll(() => steps).toEqual(['locking', 'locked', 'asking', 'answered', 'saved', 'released'])
+  await expect.poll(() => steps).toEqual(['locking', 'locked', 'asking', 'answered', 'saved', 'releasing', 'released'])
   const after = await stored()
   expect(after?.attempt).toBeUndefined()
   expect(after).toMatchObject({ rotation: 'rotates', tokens: { accessToken: 'a2' } })

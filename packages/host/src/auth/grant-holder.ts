@@ -22,7 +22,7 @@ export interface TokenRequests {
 }
 
 /** Where a renewal is; for whoever tests what a death at this point leaves behind. */
-export type RenewalStep = 'locking' | 'locked' | 'asking' | 'answered' | 'saved' | 'released'
+export type RenewalStep = 'locking' | 'locked' | 'asking' | 'answered' | 'saved' | 'releasing' | 'released'
 
 /** What a {@link GrantHolder} is made of. */
 export interface GrantHolderOptions {
@@ -169,6 +169,7 @@ export class GrantHolder {
         onStep?.('locked')
         return await this.#decided(store, reason, mayRefresh)
       } finally {
+        onStep?.('releasing')
         await lock[Symbol.asyncDispose]()
         onStep?.('released')
       }

@@ -16,7 +16,7 @@ export interface Refusal {
 /** Makes proofs of possession with the key of a sign-in (RFC 9449). */
 export interface ProofMaker {
   proof(request: { readonly method: string; readonly url: string; readonly accessToken: string }): Promise<string>
-  sawNonce(url: string, nonce: string): void
+  rememberNonce(url: string, nonce: string): void
 }
 
 /** What a {@link SignInAuthorization} is made of. */
@@ -105,7 +105,7 @@ export class SignInAuthorization {
     if (this.#holder?.record?.tokens.type !== 'DPoP') return
     // Without a key there is nothing to keep it for; whoever needs the proof is told.
     void this.#proofMaker().then(
-      (maker) => maker?.sawNonce(this.#options.serverUrl, nonce),
+      (maker) => maker?.rememberNonce(this.#options.serverUrl, nonce),
       () => {},
     )
   }

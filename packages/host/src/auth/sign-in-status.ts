@@ -84,13 +84,15 @@ export function statusOfSignIn(definition: ServerDefinition, facts: SignInFacts)
 }
 
 function withoutSignIn(
-  { transport, auth, enabled }: ServerDefinition,
+  { transport, auth, enabled, oauth }: ServerDefinition,
   { hasAccount }: SignInFacts,
 ): Pick<SignInStatus, 'state' | 'because'> {
   if (!enabled) return { state: 'none', because: 'it is switched off' }
   if (transport.kind === 'stdio') return { state: 'none', because: 'it is a program on this machine' }
   if (hasAccount) return { state: 'account' }
   if (auth !== 'oauth') return { state: 'none', because: `its entry says auth: "${auth}"` }
+  if (oauth?.grant !== undefined && oauth.grant !== 'authorization-code')
+    return { state: 'configured', because: `this program signs in by itself (oauth.grant: "${oauth.grant}")` }
   const what = transport.bearerTokenEnvVar === undefined ? 'an Authorization header' : 'a variable with a bearer token'
   return { state: 'configured', because: `its entry names ${what}` }
 }

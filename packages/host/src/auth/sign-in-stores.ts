@@ -13,7 +13,7 @@ export type KeyringProof =
 
 /** How stores are opened. Nothing is opened before it is needed. */
 export interface StoreOpeners {
-  readonly keyring?: { probe(): Promise<KeyringProof>; open(): KeyValueStore }
+  readonly keyring?: { probe(): Promise<KeyringProof>; open(): KeyValueStore & AsyncDisposable }
   file?(): Promise<KeyValueStore>
   memory(): KeyValueStore
 }
@@ -87,6 +87,11 @@ export class SignInStores {
       if (this.#opened.get(kind) === opened) this.#opened.delete(kind)
     })
     return opened
+  }
+
+  /** What the keyring has open is closed; it can be used again. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#opened.has('keyring')) await this.#openers.keyring?.open()[Symbol.asyncDispose]()
   }
 
   async #open(kind: StoreKind): Promise<KeyValueStore> {

@@ -143,10 +143,10 @@ export interface OauthSettings {
   /** `resource` of RFC 8707. Absent: the one that the server's metadata names. */
   readonly resource?: string
   /**
-   * How tokens are had: `authorization-code`, a person signs in; `client-credentials` (RFC 6749 4.4) and `workload` (RFC 7523), nobody does, and `clientId`
-   * and `issuer` are known beforehand. Default `authorization-code`.
+   * How tokens are had: `authorization-code`, a person signs in; `client-credentials` (RFC 6749 4.4), `workload` (RFC 7523) and, from host code only,
+   * `enterprise` (SEP-990), nobody does, and `clientId` and `issuer` are known beforehand. Default `authorization-code`.
    */
-  readonly grant?: 'authorization-code' | 'client-credentials' | 'workload'
+  readonly grant?: 'authorization-code' | 'client-credentials' | 'workload' | 'enterprise'
   /** Absolute path of a PEM file with the key of `private_key_jwt`, in place of a secret. */
   readonly privateKeyFile?: string
   /** Absolute path of the file with the token that the platform gives this program; read anew for each token. */

@@ -84,7 +84,7 @@ async function httpTarget(
       headers,
       client: http,
       ...(transport.transport === undefined ? {} : { transport: transport.transport }),
-      ...(ca === undefined ? {} : { ca: await readCa(definition.name, ca, platform) }),
+      ...(ca === undefined ? {} : { ca: await readCertificates(definition.name, ca, platform) }),
       ...(isSignedIn ? { authorization } : {}),
       ...(headersHelper === undefined
         ? {}
@@ -133,7 +133,8 @@ function headersOf(
   return merged
 }
 
-async function readCa(server: string, path: string, { files }: Platform): Promise<string> {
+/** The certificates of a PEM file. @throws {HostError} `CA_UNREADABLE` */
+export async function readCertificates(server: string, path: string, { files }: Platform): Promise<string> {
   try {
     const pem = (await files.read(path, CA_BYTES_MAX)).toString('utf8')
     if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem

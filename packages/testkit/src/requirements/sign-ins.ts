@@ -91,4 +91,10 @@ export const signIns: readonly Requirement[] = [
     milestone: 3,
     source: 'A07; 04 §2.3',
   },
+  {
+    id: 'auth.145',
+    text: 'a program that is killed in the middle of a renewal, wherever that is, costs the others nothing: no refresh token is ever sent twice, and a person signs in anew only for an answer that died with its program',
+    milestone: 3,
+    source: 'issue 4; 03 §11, 1 to 3; 05 §E',
+  },
 ]

@@ -1,0 +1,583 @@
+// The sign-ins of one host: who is signed in where, what connections speak with, and how a person signs in and out.
+import { HostError } from '../base/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
+import { type KeyValueStore, StoreError } from '../store/index.ts'
+import type { RefreshAnswer } from './decide.ts'
+import type { Grant } from './grant.ts'
+import { GrantHolder, LOCK_WAIT_MS, type RenewalStep, SENTENCES, type TokenRequests } from './grant-holder.ts'
+import type { SignInOptions as FlowOptions, RefreshOutcome, SignInServer } from './oauth/flow.ts'
+import type { MachineCredentials } from './oauth/machine-grants.ts'
+import type { OAuthPort } from './oauth/port.ts'
+import { SignInError } from './oauth/sign-in-error.ts'
+import { usesStoredSignIn } from './own-authorization.ts'
+import { type CredentialRecord, newRecord, readRecord, recordId, recordText } from './record.ts'
+import { type ProofMaker, type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
+import { type IndexReading, type SignInEntry, SignInIndex, type StoreKind } from './sign-in-index.ts'
+import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
+import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
+
+/** What the sign-ins of a host are made of. */
+export interface SignInsOptions {
+  readonly stores: SignInStores
+  /** Holds no secrets. */
+  readonly index: KeyValueStore
+  readonly port: OAuthPort
+  /** The variables of the host. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** How this program introduces itself to authorization servers. */
+  readonly client: SignInClient
+  /** Does the account of the host speak for this server? Then no sign-in is looked at. */
+  hasAccount(definition: ServerDefinition): boolean
+  /** Reads the certificates that a definition names. @throws {HostError} `CA_UNREADABLE` */
+  readCa(definition: ServerDefinition): Promise<string | undefined>
+  /** A key or a token in a file of the user, at most 64 KiB. */
+  readFile(path: string): Promise<string>
+  /** Lets people of a company in without asking each of them (SEP-990). */
+  readonly enterprise?: EnterpriseSignIn | undefined
+  onChange(change: SignInChange): void
+  onStep?(step: RenewalStep): void
+}
+
+/** How a program introduces itself. */
+export interface SignInClient {
+  /** Shown on consent pages. */
+  readonly name: string
+  /** The URL of its metadata document, for authorization servers that take one in place of a registration. */
+  readonly metadataUrl?: string
+}
+
+/** The identity provider of a company, for servers with `oauth.grant: 'enterprise'`. */
+export interface EnterpriseSignIn {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret?: string
+  /** A fresh id token of the person who works here, for the client above. */
+  idToken(): Promise<string>
+}
+
+/** Something happened to the sign-in of a server. */
+export interface SignInChange {
+  readonly server: string
+  /** `ended`: a person has to sign in again; nothing has been deleted. */
+  readonly change: 'signed-in' | 'signed-out' | 'refreshed' | 'ended'
+  /** Why it ended. */
+  readonly because?: string
+}
+
+/** How {@link SignIns.signIn} goes. */
+export type SignInOptions = Pick<
+  FlowOptions,
+  'openPage' | 'onPage' | 'paste' | 'onPasteRefused' | 'onScopesDropped' | 'scopes' | 'timeoutMs' | 'signal'
+>
+
+/** A person has signed in. */
+export interface SignedIn {
+  readonly server: string
+  readonly issuer: string
+  readonly subject?: Grant['subject']
+  /** What was granted, as far as the authorization server says. */
+  readonly scopes?: readonly string[]
+  readonly store: StoreChoice
+}
+
+/** How a sign-out went. */
+export interface SignedOut {
+  readonly server: string
+  /** Was there a sign-in? */
+  readonly wasSignedIn: boolean
+  /** Whether the authorization server was told (RFC 7009). `unsupported`: it takes no such word; `failed`: it may go on honouring the tokens to their end. */
+  readonly revocation: 'done' | 'unsupported' | 'failed' | 'nothing-to-revoke'
+}
+
+/** Most scopes that are remembered for the next sign-in. */
+const WANTED_SCOPES_MAX = 64
+
+/** The stored sign-ins of a host's servers. */
+export class SignIns {
+  readonly #options: SignInsOptions
+  readonly #index: SignInIndex
+  /** By record and grant. */
+  readonly #holders = new Map<string, GrantHolder>()
+  /** What servers said last with a refusal, by server: where the next sign-in begins. */
+  readonly #challenges = new Map<string, string>()
+
+  constructor(options: SignInsOptions) {
+    this.#options = options
+    this.#index = new SignInIndex(options.index)
+  }
+
+  /** The sign-in of a server as a plan needs it. It touches neither the network nor a keyring. */
+  async read(definition: ServerDefinition): Promise<{
+    readonly snapshot: { readonly kind: 'value'; readonly key: string } | { readonly kind: 'none' | 'unreadable' }
+    readonly record?: string
+    readonly isContended: boolean
+  }> {
+    if (!this.#applies(definition)) return { snapshot: { kind: 'none' }, isContended: false }
+    if (isMachine(definition)) {
+      const record = machineId(definition)
+      return { snapshot: { kind: 'value', key: record }, record, isContended: false }
+    }
+    const reading = await this.#read(definition)
+    if (reading.kind !== 'entry') return { snapshot: { kind: reading.kind }, isContended: false }
+    const { recordId: record, grantId } = reading.entry
+    return { snapshot: { kind: 'value', key: `${record} ${grantId}` }, record, isContended: false }
+  }
+
+  /** What a new connection speaks with; undefined: it speaks with no stored sign-in whatever is stored. */
+  authorizationFor(definition: ServerDefinition): SignInAuthorization | undefined {
+    if (!this.#applies(definition)) return undefined
+    return new SignInAuthorization({
+      serverUrl: urlOf(definition),
+      find: () => this.#find(definition),
+      proofs: (holder) => this.#proofs(holder),
+      onRefused: (refusal, holder) => this.#noteRefusal(definition, refusal, holder),
+    })
+  }
+
+  /**
+   * Lets a person sign in, and keeps what comes of it. What was there before is used until then, and stays if it fails.
+   * @throws {HostError} `SIGN_IN_UNSUPPORTED`, `SIGN_IN_FAILED`, `SIGN_IN_TIMEOUT`, `CREDENTIALS_UNAVAILABLE`; `CANCELLED` on abort.
+   */
+  async signIn(definition: ServerDefinition, options: SignInOptions = {}): Promise<SignedIn> {
+    if (!this.#applies(definition) || isMachine(definition)) throw notSupported(definition)
+    const before = await this.#index.read(serverOf(definition))
+    // Asked before any page is opened: who has consented must not learn then that nothing can be kept.
+    const choice = await this.#options.stores.choose()
+    const store = await this.#open(choice.kind)
+    const grant = await this.#grant(definition, before, options)
+    const record = await this.#keep(definition, { grant, store, kind: choice.kind })
+    await this.#forget(before, { recordId: idOf(record), kind: choice.kind })
+    this.#options.onChange({ server: definition.name, change: 'signed-in' })
+    const { issuer, subject, tokens } = grant
+    return {
+      server: definition.name,
+      issuer: issuer.issuer,
+      ...(subject === undefined ? {} : { subject }),
+      ...(tokens.scopes === undefined ? {} : { scopes: tokens.scopes }),
+      store: choice,
+    }
+  }
+
+  /**
+   * Deletes the sign-in of a server here, and then tells the authorization server.
+   * @throws {HostError} `CREDENTIALS_UNAVAILABLE`: it could not be deleted, and is still there; `CANCELLED` on abort before that.
+   */
+  async signOut(definition: ServerDefinition, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SignedOut> {
+    const server = definition.name
+    const reading = await this.#index.read(serverOf(definition))
+    if (reading.kind === 'none') return { server, wasSignedIn: false, revocation: 'nothing-to-revoke' }
+    if (reading.kind === 'unreadable') {
+      await this.#guard(definition, () => this.#index.remove(serverOf(definition)))
+      return { server, wasSignedIn: true, revocation: 'failed' }
+    }
+    const record = await this.#take(definition, reading, signal)
+    this.#options.onChange({ server, change: 'signed-out' })
+    return {
+      server,
+      wasSignedIn: true,
+      revocation: record === undefined ? 'failed' : await this.#revoke(definition, record),
+    }
+  }
+
+  /**
+   * What can be said of the sign-in of a server.
+   * @param options `probe`: ask a server that nobody is signed in to whether it wants that, 5 s at most. Default false: nothing is asked.
+   */
+  async status(
+    definition: ServerDefinition,
+    { probe = false, signal }: { readonly probe?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<SignInStatus> {
+    const { env, port, stores } = this.#options
+    const facts = { env, hasAccount: this.#options.hasAccount(definition), nowMs: port.dateMs(), mode: stores.mode }
+    if (!this.#applies(definition) || isMachine(definition)) return statusOfSignIn(definition, facts)
+    const reading = await this.#index.read(serverOf(definition))
+    if (reading.kind === 'none' && probe) {
+      const wants = await this.#wantsSignIn(definition, signal)
+      return statusOfSignIn(definition, { ...facts, reading, wants })
+    }
+    if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
+    if (!stores.reads(reading.entry.store)) return statusOfSignIn(definition, { ...facts, reading, isOutOfMode: true })
+    try {
+      return statusOfSignIn(definition, { ...facts, reading, record: await this.#recordOf(reading.entry) })
+    } catch (error) {
+      const because = error instanceof Error ? error.message : String(error)
+      return statusOfSignIn(definition, { ...facts, reading, unreadableBecause: because })
+    }
+  }
+
+  /** Lets go of what stores have open. Renewals under way go on. Idempotent. */
+  close(): Promise<void> {
+    return this.#options.stores.close()
+  }
+
+  #applies(definition: ServerDefinition): boolean {
+    const { env } = this.#options
+    return usesStoredSignIn(definition, { env, hasAccount: this.#options.hasAccount(definition) })
+  }
+
+  /** An entry that is kept where this host does not look counts as none. */
+  async #read(definition: ServerDefinition): Promise<IndexReading> {
+    const reading = await this.#index.read(serverOf(definition))
+    return reading.kind === 'entry' && !this.#options.stores.reads(reading.entry.store) ? { kind: 'none' } : reading
+  }
+
+  async #find(definition: ServerDefinition): Promise<GrantHolder | undefined> {
+    if (isMachine(definition)) return this.#holder(definition, machineEntry(definition))
+    const reading = await this.#read(definition)
+    switch (reading.kind) {
+      case 'none':
+        return undefined
+      case 'unreadable':
+        throw unavailable(definition, reading.because)
+      case 'entry':
+        return this.#holder(definition, reading.entry)
+    }
+  }
+
+  #holder(definition: ServerDefinition, { recordId: id, grantId, store, server }: SignInEntry): GrantHolder {
+    const key = `${id} ${grantId}`
+    const known = this.#holders.get(key)
+    if (known !== undefined) return known
+    const { port, onStep } = this.#options
+    const holder = new GrantHolder({
+      ...{ server, recordId: id, grantId },
+      open: () => this.#options.stores.open(store),
+      requests: this.#requests(definition),
+      dateMs: () => port.dateMs(),
+      setTimer: (callback, ms) => port.setTimer(callback, ms),
+      ...(onStep === undefined ? {} : { onStep }),
+      onChange: (change) =>
+        this.#options.onChange(
+          change === 'refreshed'
+            ? { server: server.name, change }
+            : { server: server.name, change: 'ended', because: SENTENCES[change] },
+        ),
+    })
+    this.#holders.set(key, holder)
+    return holder
+  }
+
+  #requests(definition: ServerDefinition): TokenRequests {
+    const { port } = this.#options
+    return {
+      refresh: async (record, refreshToken) => {
+        const [{ refreshTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
+        const clientSecret = this.#secretOf(definition, record.issuer.issuer)
+        return answerOf(await refreshTokens({ grant: record, server, clientSecret, refreshToken }, port))
+      },
+      ...(isMachine(definition) ? { obtain: () => this.#obtain(definition) } : {}),
+    }
+  }
+
+  /** The secret of a configured client; never shown to an issuer that the entry does not name. */
+  #secretOf({ oauth: settings }: ServerDefinition, issuer: string): string | undefined {
+    const variable = settings?.clientSecretEnvVar
+    if (variable === undefined || (settings?.issuer !== undefined && settings.issuer !== issuer)) return undefined
+    return this.#options.env[variable]
+  }
+
+  async #server(definition: ServerDefinition): Promise<SignInServer> {
+    const { name, oauth: settings, scopes } = definition
+    return { name, url: urlOf(definition), oauth: settings, scopes, ca: await this.#options.readCa(definition) }
+  }
+
+  /** @throws {HostError} what came of it, by its kind. */
+  async #grant(definition: ServerDefinition, before: IndexReading, options: SignInOptions): Promise<Grant> {
+    const { port, client, env } = this.#options
+    const known = before.kind === 'entry' ? await this.#recordOf(before.entry).catch(() => undefined) : undefined
+    const variable = definition.oauth?.clientSecretEnvVar
+    const granted = known?.tokens.scopes ?? known?.requestedScopes ?? []
+    const wanted = before.kind === 'entry' ? (before.entry.wantedScopes ?? []) : []
+    try {
+      const { signIn } = await oauth()
+      return await signIn({
+        ...options,
+        port,
+        server: await this.#server(definition),
+        challenge: this.#challenges.get(definition.name),
+        // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one.
+        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])] } }),
+        clientSecret: variable === undefined ? undefined : env[variable],
+        clientMetadataUrl: client.metadataUrl,
+        clientName: client.name,
+        dpop: definition.oauth?.dpop,
+      })
+    } catch (error) {
+      throw signInFailure(definition, error)
+    }
+  }
+
+  async #revoke(definition: ServerDefinition, record: CredentialRecord): Promise<SignedOut['revocation']> {
+    try {
+      const [{ revokeTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
+      const clientSecret = this.#secretOf(definition, record.issuer.issuer)
+      const { kind } = await revokeTokens({ grant: record, server, clientSecret }, this.#options.port)
+      return kind === 'revoked' ? 'done' : kind
+    } catch {
+      return 'failed'
+    }
+  }
+
+  async #wantsSignIn(
+    definition: ServerDefinition,
+    signal: AbortSignal | undefined,
+  ): Promise<'sign-in' | 'nothing' | undefined> {
+    const [{ probe }, server] = await Promise.all([oauth(), this.#server(definition)])
+    const { kind } = await probe({ server, port: this.#options.port, signal })
+    if (kind === 'sign-in' || kind === 'unusable') return 'sign-in'
+    return kind === 'none' ? 'nothing' : undefined
+  }
+
+  async #proofs(holder: GrantHolder): Promise<ProofMaker | undefined> {
+    const key = holder.record?.dpopKey
+    if (key === undefined) return undefined
+    const { openDpop } = await oauth()
+    return openDpop(key)
+  }
+
+  async #keep(
+    definition: ServerDefinition,
+    { grant, store, kind }: { readonly grant: Grant; readonly store: KeyValueStore; readonly kind: StoreKind },
+  ): Promise<CredentialRecord> {
+    const { port } = this.#options
+    const server = serverOf(definition)
+    const grantId = port.randomBytes(16).toString('hex')
+    const record = newRecord(grant, { server, grantId, nowMs: port.dateMs() })
+    const id = idOf(record)
+    await this.#guard(definition, async () => {
+      const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS })
+      try {
+        await store.set(id, recordText(record))
+        await this.#index.write(entryOf(record, kind))
+      } finally {
+        await lock[Symbol.asyncDispose]()
+      }
+    })
+    this.#challenges.delete(definition.name)
+    this.#holder(definition, entryOf(record, kind)).adopt(record)
+    return record
+  }
+
+  /** Tokens of this program itself. They can be had again at any time, so nothing keeps them. */
+  async #obtain(definition: ServerDefinition): Promise<Grant> {
+    try {
+      const [{ machineGrant }, server, credentials] = await Promise.all([
+        oauth(),
+        this.#server(definition),
+        this.#machineCredentials(definition),
+      ])
+      const { issuer = '', dpop } = definition.oauth ?? {}
+      const { port } = this.#options
+      const challenge = this.#challenges.get(definition.name)
+      return await machineGrant({ port, server, credentials, expectedIssuer: issuer, dpop, challenge })
+    } catch (error) {
+      throw signInFailure(definition, error)
+    }
+  }
+
+  async #machineCredentials(definition: ServerDefinition): Promise<MachineCredentials> {
+    const { grant, clientId = '', issuer = '', privateKeyFile, assertionFile } = definition.oauth ?? {}
+    const { enterprise, readFile } = this.#options
+    const clientSecret = this.#secretOf(definition, issuer)
+    if (grant === 'enterprise' && enterprise !== undefined) {
+      const { idToken, ...identityProvider } = enterprise
+      return {
+        kind: 'cross-app',
+        clientId,
+        clientSecret,
+        identityProvider: { ...identityProvider, idToken: await idToken() },
+      }
+    }
+    if (grant === 'workload' && assertionFile !== undefined)
+      return { kind: 'workload', clientId, token: (await readFile(assertionFile)).trim() }
+    if (grant === 'client-credentials' && privateKeyFile !== undefined)
+      return { kind: 'private-key', clientId, privateKey: await readFile(privateKeyFile) }
+    if (grant === 'client-credentials' && clientSecret !== undefined)
+      return { kind: 'client-secret', clientId, clientSecret }
+    throw new HostError('VARIABLE_MISSING', `Server "${definition.name}": ${missingFor(definition)}`, {
+      details: { server: definition.name },
+    })
+  }
+
+  /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
+  async #forget(before: IndexReading, now: { readonly recordId: string; readonly kind: StoreKind }): Promise<void> {
+    if (before.kind !== 'entry') return
+    const { recordId: id, store: kind, grantId } = before.entry
+    this.#holders.delete(`${id} ${grantId}`)
+    if (id === now.recordId && kind === now.kind) return
+    try {
+      const store = await this.#options.stores.open(kind)
+      await store.remove(id)
+    } catch {
+      // a keyring that is not there any more
+    }
+  }
+
+  /** Deletes exactly what was read. */
+  async #take(
+    definition: ServerDefinition,
+    reading: IndexReading & { readonly kind: 'entry' },
+    signal: AbortSignal | undefined,
+  ): Promise<CredentialRecord | undefined> {
+    const { recordId: id, store: kind, grantId } = reading.entry
+    return this.#guard(definition, async () => {
+      const store = await this.#open(kind)
+      const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS, ...(signal === undefined ? {} : { signal }) })
+      try {
+        const found = await store.get(id)
+        await store.remove(id)
+        await this.#index.swap(reading, undefined)
+        this.#holders.delete(`${id} ${grantId}`)
+        return found.kind === 'found' ? readRecord(found.value) : undefined
+      } finally {
+        await lock[Symbol.asyncDispose]()
+      }
+    })
+  }
+
+  async #recordOf({ recordId: id, store: kind, grantId }: SignInEntry): Promise<CredentialRecord | undefined> {
+    const store = await this.#options.stores.open(kind)
+    const found = await store.get(id)
+    if (found.kind === 'damaged') throw new StoreError('failed', found.because)
+    const record = found.kind === 'found' ? readRecord(found.value) : undefined
+    return record?.grantId === grantId ? record : undefined
+  }
+
+  #open(kind: StoreKind): Promise<KeyValueStore> {
+    return this.#options.stores.open(kind)
+  }
+
+  async #guard<Value>(definition: ServerDefinition, work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work()
+    } catch (error) {
+      if (HostError.is(error)) throw error
+      throw unavailable(definition, error instanceof Error ? error.message : String(error), error)
+    }
+  }
+
+  /** A scope that is missing is remembered with the sign-in, so that another program asks for it, too. */
+  async #noteRefusal(definition: ServerDefinition, { wwwAuthenticate }: Refusal, holder: GrantHolder | undefined) {
+    if (wwwAuthenticate === undefined) return
+    this.#challenges.set(definition.name, wwwAuthenticate)
+    if (holder === undefined) return
+    const { parseChallenge } = await oauth()
+    const { scopes = [], error } = parseChallenge(wwwAuthenticate) ?? {}
+    if (error !== 'insufficient_scope' || scopes.length === 0) return
+    const reading = await this.#index.read(serverOf(definition))
+    if (reading.kind !== 'entry') return
+    const known = reading.entry.wantedScopes ?? []
+    const wantedScopes = [...new Set([...known, ...scopes])].slice(0, WANTED_SCOPES_MAX)
+    if (wantedScopes.length === known.length) return
+    // Only a hint for the next sign-in: nothing fails for it.
+    await this.#index.swap(reading, { ...reading.entry, wantedScopes }).catch(() => {})
+  }
+}
+
+function serverOf({ name, transport }: ServerDefinition): SignInEntry['server'] {
+  return { name, url: transport.kind === 'http' ? transport.url : '' }
+}
+
+function urlOf(definition: ServerDefinition): string {
+  return serverOf(definition).url
+}
+
+function idOf({ issuer, resource, client, server }: CredentialRecord): string {
+  return recordId({ issuer: issuer.issuer, resource, clientId: client.id, server: server.name })
+}
+
+function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {
+  const { server, grantId, issuer, resource, client, signedInAtMs, subject } = record
+  return {
+    version: 1,
+    server,
+    recordId: idOf(record),
+    grantId,
+    store,
+    issuer: issuer.issuer,
+    resource,
+    clientId: client.id,
+    signedInAtMs,
+    ...(subject === undefined ? {} : { subject }),
+  }
+}
+
+function unavailable({ name }: ServerDefinition, why: string, cause?: unknown): HostError {
+  return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" cannot be read or written: ${why}`, {
+    details: { server: name },
+    cause,
+  })
+}
+
+function notSupported(definition: ServerDefinition): HostError {
+  const { name, transport, auth } = definition
+  const isPerson = !isMachine(definition)
+  const why =
+    transport.kind === 'stdio'
+      ? 'it is a program on this machine, and programs are told secrets by their variables'
+      : auth !== 'oauth'
+        ? `its entry says auth: "${auth}"`
+        : isPerson
+          ? 'its entry brings an authorization of its own'
+          : 'its entry says with oauth.grant that this program signs in by itself'
+  return new HostError('SIGN_IN_UNSUPPORTED', `Nobody can sign in to server "${name}": ${why}`, {
+    details: { server: name },
+  })
+}
+
+/** How the protocol is spoken is loaded when somebody speaks it. */
+const oauth = (): Promise<typeof import('./oauth/index.ts')> => import('./oauth/index.ts')
+
+function missingFor({ oauth: settings }: ServerDefinition): string {
+  if (settings?.grant === 'enterprise') return 'this program has no identity provider for oauth.grant "enterprise"'
+  const variable = settings?.clientSecretEnvVar
+  return variable === undefined
+    ? `oauth.grant "${settings?.grant}" needs credentials of this program`
+    : `the variable ${variable} (oauth.clientSecretEnvVar) is not set`
+}
+
+/** Stands in for a record: these tokens are in no store. */
+function machineId(definition: ServerDefinition): string {
+  const { issuer = '', clientId = '', resource = '' } = definition.oauth ?? {}
+  return recordId({ issuer, resource: `${resource} ${urlOf(definition)}`, clientId, server: definition.name })
+}
+
+function machineEntry(definition: ServerDefinition): SignInEntry {
+  const { issuer = '', clientId = '' } = definition.oauth ?? {}
+  const id = machineId(definition)
+  const server = serverOf(definition)
+  const resource = server.url
+  return { version: 1, server, recordId: id, grantId: id, store: 'memory', issuer, resource, clientId, signedInAtMs: 0 }
+}
+
+function isMachine({ oauth: settings }: ServerDefinition): boolean {
+  return settings?.grant !== undefined && settings.grant !== 'authorization-code'
+}
+
+function answerOf(outcome: RefreshOutcome): RefreshAnswer & { readonly detail?: string } {
+  switch (outcome.kind) {
+    case 'refreshed':
+      return outcome
+    case 'rejected':
+      return { kind: 'rejected', because: outcome.because }
+    case 'failed':
+      return { kind: 'failed', detail: outcome.because }
+  }
+}
+
+function signInFailure({ name }: ServerDefinition, error: unknown): HostError {
+  if (HostError.is(error)) return error
+  const details = { server: name }
+  if (!(error instanceof SignInError))
+    return new HostError('INTERNAL', `The sign-in to server "${name}" failed: ${String(error)}`, {
+      details,
+      cause: error,
+    })
+  const { kind, message, details: facts } = error
+  const { cause: _, ...known } = facts
+  const code = kind === 'cancelled' ? 'CANCELLED' : kind === 'timed-out' ? 'SIGN_IN_TIMEOUT' : 'SIGN_IN_FAILED'
+  return new HostError(code, `The sign-in to server "${name}" failed: ${message}`, {
+    details: { ...details, ...known, kind },
+    cause: error,
+  })
+}

@@ -1,0 +1,219 @@
+// Several programs share one sign-in at a real authorization server that rotates refresh tokens and ends a grant when one is sent twice. One of them is killed
+// in the middle of a renewal, again and again.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createHost, defineServer } from '@convoke/host'
+import {
+  type AuthorizationServer,
+  type ProtectedServer,
+  signInPerson,
+  startAuthorizationServer,
+  startProtectedServer,
+  verifies,
+} from '@convoke/testkit'
+import { expect } from 'vitest'
+import type { RenewalStep } from '../src/auth/grant-holder.ts'
+import type { SignInChildAnswer, SignInChildOrder, SignInChildSetup } from './sign-in-child.ts'
+
+/** Expiries of the token for each step. `npm run soak` takes 20. */
+const EXPIRIES = Number(process.env['CONVOKE_SIGN_IN_EXPIRIES'] ?? 2)
+const PROGRAMS = 3
+const CALLS = 5
+const HOUR_MS = 3_600_000
+const STEPS = ['locking', 'locked', 'answered', 'saved', 'releasing'] as const satisfies readonly RenewalStep[]
+const program = fileURLToPath(new URL('sign-in-child.ts', import.meta.url))
+
+/** One program. */
+class Program {
+  readonly #child: ChildProcess
+  readonly #lines: Interface
+  readonly #answers: AsyncIterator<string>
+  readonly exited: Promise<unknown>
+  stderr = ''
+
+  constructor(setup: SignInChildSetup) {
+    const child = spawn(process.execPath, ['--conditions=@convoke/source', program, JSON.stringify(setup)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString()
+    })
+    child.stdin.on('error', () => {}) // it may be dead
+    this.exited = once(child, 'exit')
+    this.#lines = createInterface({ input: child.stdout })
+    this.#answers = this.#lines[Symbol.asyncIterator]()
+  }
+
+  /** @throws {Error} with its stderr when it does not get that far. */
+  async ready(): Promise<this> {
+    if ((await this.#answers.next()).done === true) throw new Error(`the program did not start: ${this.stderr}`)
+    return this
+  }
+
+  tell(order: SignInChildOrder): void {
+    this.#child.stdin?.write(`${JSON.stringify(order)}\n`)
+  }
+
+  /** Undefined: it has died. */
+  async call(count: number): Promise<SignInChildAnswer | undefined> {
+    this.tell({ kind: 'call', count })
+    const { done, value } = await this.#answers.next()
+    return done === true ? undefined : (JSON.parse(value) as SignInChildAnswer)
+  }
+
+  async end(): Promise<void> {
+    this.#child.stdin?.end()
+    await this.exited
+    this.#lines.close()
+  }
+}
+
+interface World {
+  readonly authorization: AuthorizationServer
+  readonly server: ProtectedServer
+  readonly directory: string
+}
+
+async function signIn({ server, directory }: World): Promise<void> {
+  const transport = { kind: 'http', url: server.url, headers: {}, envHeaders: {} } as const
+  await using host = await createHost({
+    definitions: [defineServer({ name: 'guarded', transport })],
+    signIns: { store: 'file', directory },
+    start: [],
+  })
+  const person = signInPerson()
+  await host.signIn('guarded', {
+    async openPage(url) {
+      await person.signIn(url)
+    },
+  })
+}
+
+interface Tally {
+  readonly calls: number
+  readonly kills: number
+  readonly signIns: number
+  readonly failures: readonly string[]
+}
+
+/** Lets the token expire again and again; each time one program dies at `step`, and is started anew. */
+class Trial {
+  readonly #world: World
+  readonly #step: RenewalStep
+  #programs: Program[] = []
+  #advancedMs = 0
+  #calls = 0
+  #kills = 0
+  #signIns = 0
+  readonly #failures: string[] = []
+
+  constructor(world: World, step: RenewalStep) {
+    this.#world = world
+    this.#step = step
+  }
+
+  async run(): Promise<Tally> {
+    this.#programs = await Promise.all(Array.from({ length: PROGRAMS }, () => this.#start()))
+    try {
+      await this.#callOnce()
+      for (let expiry = 0; expiry < EXPIRIES; expiry++) await this.#expire(expiry % PROGRAMS)
+    } finally {
+      await Promise.all(this.#programs.map((one) => one.end()))
+    }
+    return { calls: this.#calls, kills: this.#kills, signIns: this.#signIns, failures: this.#failures }
+  }
+
+  #start(): Promise<Program> {
+    const { server, directory } = this.#world
+    return new Program({ url: server.url, directory, store: 'file' }).ready()
+  }
+
+  async #expire(victim: number): Promise<void> {
+    this.#advancedMs += HOUR_MS
+    for (const one of this.#programs) one.tell({ kind: 'advance', ms: HOUR_MS })
+    this.#programs[victim]?.tell({ kind: 'die-at', step: this.#step })
+    const answers = await this.#callAll(victim)
+    const outcomes = answers.flatMap((answer) => answer?.outcomes ?? [])
+    this.#calls += outcomes.length
+    for (const [index, answer] of answers.entries()) if (answer === undefined) await this.#bury(index, victim)
+    const isWell = await this.#callOnce()
+    if (isWell && outcomes.every((outcome) => outcome === 'ok')) return
+    this.#failures.push(...outcomes.filter((outcome) => !EXPECTED.has(outcome)))
+    await signIn(this.#world)
+    this.#signIns++
+    if (!(await this.#callOnce())) this.#failures.push('not even a new sign-in helps')
+  }
+
+  /** All programs call at once; where the victim has to be the one that asks, it is given the start. */
+  async #callAll(victim: number): Promise<readonly (SignInChildAnswer | undefined)[]> {
+    const programs = this.#programs
+    if (this.#step !== 'answered' && this.#step !== 'saved') return Promise.all(programs.map((one) => one.call(CALLS)))
+    const { authorization } = this.#world
+    await authorization.set({ hold: 'before-token' })
+    const first = programs[victim]?.call(CALLS)
+    await authorization.whenStats(({ waiting }) => waiting > 0)
+    const all = programs.map((one, index) => (index === victim ? first : one.call(CALLS)))
+    await authorization.set({ hold: 'nothing' })
+    return Promise.all(all)
+  }
+
+  async #bury(index: number, victim: number): Promise<void> {
+    this.#kills++
+    if (index !== victim) this.#failures.push(`program ${index} died by itself: ${this.#programs[index]?.stderr}`)
+    const fresh = await this.#start()
+    fresh.tell({ kind: 'advance', ms: this.#advancedMs })
+    this.#programs[index] = fresh
+  }
+
+  async #callOnce(): Promise<boolean> {
+    const answers = await Promise.all(this.#programs.map((one) => one.call(1)))
+    return answers.every((answer) => answer?.outcomes[0] === 'ok')
+  }
+}
+
+/** How a call ends whose sign-in is used up. */
+const EXPECTED: ReadonlySet<string> = new Set(['ok', 'AUTH_REQUIRED', 'AUTH_FAILED'])
+
+interface Sum extends Tally {
+  readonly refreshes: number
+  readonly replays: number
+}
+
+async function killAt(step: RenewalStep): Promise<Sum> {
+  const folder = await mkdtemp(join(tmpdir(), 'convoke-sign-in-'))
+  try {
+    await using authorization = await startAuthorizationServer({ knobs: { accessTokenSeconds: 3_600 } })
+    await using server = await startProtectedServer({ issuer: authorization.issuer })
+    const world = { authorization, server, directory: join(folder, 'sign-ins') }
+    await signIn(world)
+    const tally = await new Trial(world, step).run()
+    const { tokenRequests } = await authorization.stats()
+    const refreshes = tokenRequests.filter(({ grantType }) => grantType === 'refresh_token')
+    return { ...tally, refreshes: refreshes.length, replays: refreshes.filter(({ replay }) => replay).length }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+verifies(
+  'auth.145',
+  async () => {
+    for (const step of STEPS) {
+      const { calls, kills, signIns, refreshes, replays, failures } = await killAt(step)
+      process.stderr.write(
+        `killed at "${step}": ${EXPIRIES} expiries, ${calls} calls, ${kills} kills, ${refreshes} refreshes, ${replays} replays, ${signIns} new sign-ins\n`,
+      )
+      expect([step, failures]).toEqual([step, []])
+      expect([step, replays, kills]).toEqual([step, 0, EXPIRIES])
+      // Only an answer that died with its program may cost a sign-in.
+      expect([step, signIns <= (step === 'answered' ? kills : 0)]).toEqual([step, true])
+    }
+  },
+  3_600_000,
+)
