@@ -7,6 +7,8 @@ import { connection } from './requirements/connection.ts'
 import { gateway } from './requirements/gateway.ts'
 import { house } from './requirements/house.ts'
 import { http } from './requirements/http.ts'
+import { oauth } from './requirements/oauth.ts'
+import { oauthHttp } from './requirements/oauth-http.ts'
 import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
 import { signIns } from './requirements/sign-ins.ts'
@@ -26,6 +28,8 @@ export const requirements: readonly Requirement[] = [
   ...command,
   ...gateway,
   ...http,
+  ...oauth,
+  ...oauthHttp,
   ...signIns,
   ...simulation,
   ...races,
