@@ -24,6 +24,8 @@ const { passed, failed } = await runSteps([
     'packages/host/test/races.test.ts',
     'packages/host/test/races-real.test.ts',
   ]),
+  tests('lock', { CONVOKE_LOCK_ROUNDS: '1000' }, ['packages/host/test/store-lock-fuzz.test.ts']),
+  tests('sign-ins', { CONVOKE_SIGN_IN_EXPIRIES: '20' }, ['packages/host/test/sign-in-kills.test.ts']),
   script('endurance', [], 2 * HOUR_MS),
 ])
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
