@@ -57,7 +57,7 @@ await using host = await createHost({
 })
 
 async function callOnce(): Promise<string> {
-  const outcome = await host.callTool({ server: 'guarded', tool: 'whoami', args: {} })
+  const outcome = await host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready' })
   return outcome.kind === 'ok' ? 'ok' : 'error' in outcome ? outcome.error.code : outcome.kind
 }
 

@@ -21,7 +21,7 @@ import type { RenewalStep } from '../src/auth/grant-holder.ts'
 import type { SignInChildAnswer, SignInChildOrder, SignInChildSetup } from './sign-in-child.ts'
 
 /** Expiries of the token for each step. `npm run soak` takes 20. */
-const EXPIRIES = Number(process.env['CONVOKE_SIGN_IN_EXPIRIES'] ?? 2)
+const EXPIRIES = Number(process.env['CONVOKE_SIGN_IN_EXPIRIES'] ?? 1)
 const PROGRAMS = 3
 const CALLS = 5
 const HOUR_MS = 3_600_000
@@ -95,38 +95,38 @@ async function signIn({ server, directory }: World): Promise<void> {
   })
 }
 
+/** What one step has cost. */
 interface Tally {
-  readonly calls: number
-  readonly kills: number
-  readonly signIns: number
-  readonly failures: readonly string[]
+  calls: number
+  kills: number
+  signIns: number
+  failures: string[]
 }
 
-/** Lets the token expire again and again; each time one program dies at `step`, and is started anew. */
-class Trial {
+/** Lets the token expire again and again; each time one program dies at some step, and is started anew. */
+class Trial implements AsyncDisposable {
   readonly #world: World
-  readonly #step: RenewalStep
   #programs: Program[] = []
   #advancedMs = 0
-  #calls = 0
-  #kills = 0
-  #signIns = 0
-  readonly #failures: string[] = []
+  #tally: Tally = { calls: 0, kills: 0, signIns: 0, failures: [] }
 
-  constructor(world: World, step: RenewalStep) {
+  constructor(world: World) {
     this.#world = world
-    this.#step = step
   }
 
-  async run(): Promise<Tally> {
+  async begin(): Promise<void> {
     this.#programs = await Promise.all(Array.from({ length: PROGRAMS }, () => this.#start()))
-    try {
-      await this.#callOnce()
-      for (let expiry = 0; expiry < EXPIRIES; expiry++) await this.#expire(expiry % PROGRAMS)
-    } finally {
-      await Promise.all(this.#programs.map((one) => one.end()))
-    }
-    return { calls: this.#calls, kills: this.#kills, signIns: this.#signIns, failures: this.#failures }
+    await this.#callOnce()
+  }
+
+  async killAt(step: RenewalStep): Promise<Tally> {
+    this.#tally = { calls: 0, kills: 0, signIns: 0, failures: [] }
+    for (let expiry = 0; expiry < EXPIRIES; expiry++) await this.#expire(step, expiry % PROGRAMS)
+    return this.#tally
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#programs.map((one) => one.end()))
   }
 
   #start(): Promise<Program> {
@@ -134,26 +134,27 @@ class Trial {
     return new Program({ url: server.url, directory, store: 'file' }).ready()
   }
 
-  async #expire(victim: number): Promise<void> {
+  async #expire(step: RenewalStep, victim: number): Promise<void> {
+    const tally = this.#tally
     this.#advancedMs += HOUR_MS
     for (const one of this.#programs) one.tell({ kind: 'advance', ms: HOUR_MS })
-    this.#programs[victim]?.tell({ kind: 'die-at', step: this.#step })
-    const answers = await this.#callAll(victim)
+    this.#programs[victim]?.tell({ kind: 'die-at', step })
+    const answers = await this.#callAll(step, victim)
     const outcomes = answers.flatMap((answer) => answer?.outcomes ?? [])
-    this.#calls += outcomes.length
+    tally.calls += outcomes.length
     for (const [index, answer] of answers.entries()) if (answer === undefined) await this.#bury(index, victim)
     const isWell = await this.#callOnce()
     if (isWell && outcomes.every((outcome) => outcome === 'ok')) return
-    this.#failures.push(...outcomes.filter((outcome) => !EXPECTED.has(outcome)))
+    tally.failures.push(...outcomes.filter((outcome) => !EXPECTED.has(outcome)))
     await signIn(this.#world)
-    this.#signIns++
-    if (!(await this.#callOnce())) this.#failures.push('not even a new sign-in helps')
+    tally.signIns++
+    if (!(await this.#callOnce())) tally.failures.push('not even a new sign-in helps')
   }
 
   /** All programs call at once; where the victim has to be the one that asks, it is given the start. */
-  async #callAll(victim: number): Promise<readonly (SignInChildAnswer | undefined)[]> {
+  async #callAll(step: RenewalStep, victim: number): Promise<readonly (SignInChildAnswer | undefined)[]> {
     const programs = this.#programs
-    if (this.#step !== 'answered' && this.#step !== 'saved') return Promise.all(programs.map((one) => one.call(CALLS)))
+    if (step !== 'answered' && step !== 'saved') return Promise.all(programs.map((one) => one.call(CALLS)))
     const { authorization } = this.#world
     await authorization.set({ hold: 'before-token' })
     const first = programs[victim]?.call(CALLS)
@@ -164,8 +165,8 @@ class Trial {
   }
 
   async #bury(index: number, victim: number): Promise<void> {
-    this.#kills++
-    if (index !== victim) this.#failures.push(`program ${index} died by itself: ${this.#programs[index]?.stderr}`)
+    this.#tally.kills++
+    if (index !== victim) this.#tally.failures.push(`program ${index} died by itself: ${this.#programs[index]?.stderr}`)
     const fresh = await this.#start()
     fresh.tell({ kind: 'advance', ms: this.#advancedMs })
     this.#programs[index] = fresh
@@ -180,39 +181,37 @@ class Trial {
 /** How a call ends whose sign-in is used up. */
 const EXPECTED: ReadonlySet<string> = new Set(['ok', 'AUTH_REQUIRED', 'AUTH_FAILED'])
 
-interface Sum extends Tally {
-  readonly refreshes: number
-  readonly replays: number
-}
-
-async function killAt(step: RenewalStep): Promise<Sum> {
-  const folder = await mkdtemp(join(tmpdir(), 'convoke-sign-in-'))
-  try {
-    await using authorization = await startAuthorizationServer({ knobs: { accessTokenSeconds: 3_600 } })
-    await using server = await startProtectedServer({ issuer: authorization.issuer })
-    const world = { authorization, server, directory: join(folder, 'sign-ins') }
-    await signIn(world)
-    const tally = await new Trial(world, step).run()
-    const { tokenRequests } = await authorization.stats()
-    const refreshes = tokenRequests.filter(({ grantType }) => grantType === 'refresh_token')
-    return { ...tally, refreshes: refreshes.length, replays: refreshes.filter(({ replay }) => replay).length }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+async function refreshesOf({ authorization }: World): Promise<{ readonly count: number; readonly replays: number }> {
+  const { tokenRequests } = await authorization.stats()
+  const refreshes = tokenRequests.filter(({ grantType }) => grantType === 'refresh_token')
+  return { count: refreshes.length, replays: refreshes.filter(({ replay }) => replay).length }
 }
 
 verifies(
   'auth.145',
   async () => {
-    for (const step of STEPS) {
-      const { calls, kills, signIns, refreshes, replays, failures } = await killAt(step)
-      process.stderr.write(
-        `killed at "${step}": ${EXPIRIES} expiries, ${calls} calls, ${kills} kills, ${refreshes} refreshes, ${replays} replays, ${signIns} new sign-ins\n`,
-      )
-      expect([step, failures]).toEqual([step, []])
-      expect([step, replays, kills]).toEqual([step, 0, EXPIRIES])
-      // Only an answer that died with its program may cost a sign-in.
-      expect([step, signIns <= (step === 'answered' ? kills : 0)]).toEqual([step, true])
+    const folder = await mkdtemp(join(tmpdir(), 'convoke-sign-in-'))
+    try {
+      await using authorization = await startAuthorizationServer({ knobs: { accessTokenSeconds: 3_600 } })
+      await using server = await startProtectedServer({ issuer: authorization.issuer })
+      const world = { authorization, server, directory: join(folder, 'sign-ins') }
+      await signIn(world)
+      await using trial = new Trial(world)
+      await trial.begin()
+      for (const step of STEPS) {
+        const before = await refreshesOf(world)
+        const { calls, kills, signIns, failures } = await trial.killAt(step)
+        const { count, replays } = await refreshesOf(world)
+        process.stderr.write(
+          `killed at "${step}": ${EXPIRIES} expiries, ${calls} calls answered, ${kills} kills, ${count - before.count} refreshes, ${replays} replays, ${signIns} new sign-ins\n`,
+        )
+        expect([step, failures]).toEqual([step, []])
+        expect([step, replays, kills]).toEqual([step, 0, EXPIRIES])
+        // Only an answer that died with its program may cost a sign-in.
+        expect([step, signIns <= (step === 'answered' ? kills : 0)]).toEqual([step, true])
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
     }
   },
   3_600_000,

@@ -143,7 +143,7 @@ export class SignIns {
     const before = await this.#index.read(serverOf(definition))
     // Asked before any page is opened: who has consented must not learn then that nothing can be kept.
     const choice = await this.#options.stores.choose()
-    const store = await this.#open(choice.kind)
+    const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
     const grant = await this.#grant(definition, before, options)
     const record = await this.#keep(definition, { grant, store, kind: choice.kind })
     await this.#forget(before, { recordId: idOf(record), kind: choice.kind })
@@ -421,7 +421,7 @@ export class SignIns {
   ): Promise<CredentialRecord | undefined> {
     const { recordId: id, store: kind, grantId } = reading.entry
     return this.#guard(definition, async () => {
-      const store = await this.#open(kind)
+      const store = await this.#options.stores.open(kind)
       const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS, ...(signal === undefined ? {} : { signal }) })
       try {
         const found = await store.get(id)
@@ -441,10 +441,6 @@ export class SignIns {
     if (found.kind === 'damaged') throw new StoreError('failed', found.because)
     const record = found.kind === 'found' ? readRecord(found.value) : undefined
     return record?.grantId === grantId ? record : undefined
-  }
-
-  #open(kind: StoreKind): Promise<KeyValueStore> {
-    return this.#options.stores.open(kind)
   }
 
   async #guard<Value>(definition: ServerDefinition, work: () => Promise<Value>): Promise<Value> {
