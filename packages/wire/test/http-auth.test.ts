@@ -56,7 +56,7 @@ function wallet(): Authorization & { token: number; challenges: [number, string 
 
 for (const client of CLIENTS)
   describe(client, () => {
-    verifies('wire.160', async () => {
+    verifies(['wire.160', 'http.005'], async () => {
       let valid = 1
       await using server = await startHttp(
         guarded((value) => value === `Bearer token-${valid}`, greeting, [
@@ -219,7 +219,7 @@ for (const client of CLIENTS)
       expect(server.log).toEqual(['tools/call'])
     })
 
-    test('a helper may not touch what carries the message, nor follow a redirect', async () => {
+    verifies('http.052', async () => {
       await using server = await startHttp(greeting)
       for (const given of [
         { 'Content-Length': '1' },

@@ -95,7 +95,7 @@ for (const client of CLIENTS)
       await until(() => changed.includes('notifications/tools/list_changed'))
     })
 
-    test('a second loss in a row is told to the caller, and the next call tries again', async () => {
+    verifies(['http.001', 'http.002'], async () => {
       let sessions = 0
       let forgets = 0
       await using server = await startHttp(
