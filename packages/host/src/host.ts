@@ -192,6 +192,9 @@ export async function createHost(options: HostOptions): Promise<Host> {
   return host
 }
 
+/** Time between two looks at what other programs have done to sign-ins, in milliseconds. */
+const LOOK_MS_MIN = 1_000
+
 class RunningHost implements Host {
   readonly #options: HostOptions
   readonly #bus = new EventBus()
@@ -203,6 +206,7 @@ class RunningHost implements Host {
   readonly #cache: CatalogCache
   readonly #set: ConnectionSet
   readonly #dedicated: DedicatedPorts
+  #lookedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: HostOptions) {
     this.#options = options
@@ -287,11 +291,13 @@ class RunningHost implements Host {
   async whenSettled(
     options: { readonly waitMs?: number; readonly servers?: readonly string[]; readonly signal?: AbortSignal } = {},
   ): Promise<void> {
+    if (options.servers !== undefined) await this.#lookForSignIns()
     await this.#set.whenSettled(options)
   }
 
   async bind(request: CaptureRequest = {}): Promise<Binding> {
     if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
+    await this.#lookForSignIns()
     return this.#set.bind(request)
   }
 
@@ -361,7 +367,8 @@ class RunningHost implements Host {
     return this.#set.requireReady(signal)
   }
 
-  callTool(call: DirectCall): Promise<CallOutcome> {
+  async callTool(call: DirectCall): Promise<CallOutcome> {
+    if (call.wait === 'ready') await this.#lookForSignIns()
     return this.#set.callTool(call)
   }
 
@@ -393,6 +400,16 @@ class RunningHost implements Host {
   } = {}): Promise<readonly SignInStatus[]> {
     const definitions = servers === undefined ? this.definitions : servers.map((name) => this.#definition(name))
     return Promise.all(definitions.map((definition) => this.#signIns.status(definition, options)))
+  }
+
+  /** Somebody may have signed in or out with another program. At most one look a second, and none where no sign-in matters. Never rejects. */
+  async #lookForSignIns(): Promise<void> {
+    const nowMs = this.#settings.protocol.platform.now()
+    if (this.#settings.credentials !== this.#signIns || nowMs - this.#lookedAtMs < LOOK_MS_MIN) return
+    this.#lookedAtMs = nowMs
+    const waiting = new Set(this.statuses.filter(({ state }) => state === 'needs-auth').map(({ name }) => name))
+    if (!(await this.#signIns.haveChanged(this.definitions, waiting))) return
+    await this.refresh().catch(() => {}) // closed meanwhile: whoever asked is told
   }
 
   /** @throws {HostError} `HOST_CLOSED`, `SERVER_UNKNOWN` */

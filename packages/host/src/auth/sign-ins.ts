@@ -100,6 +100,8 @@ export class SignIns {
   readonly #holders = new Map<string, GrantHolder>()
   /** What servers said last with a refusal, by server: where the next sign-in begins. */
   readonly #challenges = new Map<string, string>()
+  /** The sign-in that was last found for each server, by name; undefined: none. */
+  readonly #seen = new Map<string, string | undefined>()
 
   constructor(options: SignInsOptions) {
     this.#options = options
@@ -118,9 +120,22 @@ export class SignIns {
       return { snapshot: { kind: 'value', key: record }, record, isContended: false }
     }
     const reading = await this.#read(definition)
+    this.#seen.set(definition.name, grantIn(reading))
     if (reading.kind !== 'entry') return { snapshot: { kind: reading.kind }, isContended: false }
     const { recordId: record, grantId } = reading.entry
     return { snapshot: { kind: 'value', key: `${record} ${grantId}` }, record, isContended: false }
+  }
+
+  /**
+   * Is the sign-in of one of these servers another one than {@link read} found last? Only those are looked at that had one, or wait for one.
+   * @param waiting Names of servers that nobody is signed in to.
+   */
+  async haveChanged(definitions: readonly ServerDefinition[], waiting: ReadonlySet<string>): Promise<boolean> {
+    const looks = definitions
+      .filter(({ name }) => waiting.has(name) || this.#seen.get(name) !== undefined)
+      .filter((definition) => this.#applies(definition) && !isMachine(definition))
+      .map(async (definition) => grantIn(await this.#read(definition)) !== this.#seen.get(definition.name))
+    return (await Promise.all(looks)).includes(true)
   }
 
   /** What a new connection speaks with; undefined: it speaks with no stored sign-in whatever is stored. */
@@ -468,6 +483,10 @@ export class SignIns {
     // Only a hint for the next sign-in: nothing fails for it.
     await this.#index.swap(reading, { ...reading.entry, wantedScopes }).catch(() => {})
   }
+}
+
+function grantIn(reading: IndexReading): string | undefined {
+  return reading.kind === 'entry' ? reading.entry.grantId : undefined
 }
 
 function serverOf({ name, transport }: ServerDefinition): SignInEntry['server'] {
