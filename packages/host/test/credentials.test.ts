@@ -287,6 +287,36 @@ test('secrets are kept out of what a server answers and logs', async () => {
   expect(JSON.stringify([host.statuses, events, 'error' in refused && refused.error.details])).not.toContain('hunter2')
 })
 
+verifies('http.037', async () => {
+  const sent = new Set<string>()
+  await using server = await startRawHttp({
+    'tools/list': (_message, { authorization }) => {
+      sent.add(String(authorization))
+      return { result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }
+    },
+    'tools/call': (_message, { authorization }) => {
+      sent.add(String(authorization))
+      return { error: { code: -1, message: `no access with ${[...sent].join(' or ')}` } }
+    },
+  })
+  let token = 0
+  const { host, events } = await hostOf([http('s', server.url)], {
+    authorization: () => ({
+      header: () => (token % 2 === 0 ? `Bearer CANARY-${token}` : Promise.resolve(`Bearer CANARY-${token}`)),
+      challenge: async () => false,
+    }),
+  })
+  await using _ = host
+  await host.whenSettled()
+  await using binding = await host.bind()
+  for (token = 1; token <= 2; token++) {
+    const refused = await callTool(binding, 's/t')
+    expect(refused).toMatchObject({ error: { message: expect.stringContaining('[redacted] or [redacted]') } })
+    expect(JSON.stringify([host.statuses, events, 'error' in refused && refused.error.details])).not.toContain('CANARY')
+  }
+  expect([...sent]).toEqual([0, 1, 2].map((number) => `Bearer CANARY-${number}`))
+})
+
 test('secrets are known by where they stand, and in the forms in which they come back', async () => {
   const token = 'canary/literal+token'
   const fromVariable = 'canary-of-a-variable'

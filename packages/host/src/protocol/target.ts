@@ -9,12 +9,15 @@ import type { ProtocolSettings } from './settings.ts'
 /** Where a server is, and the values that must not show up in any text about it. */
 export interface ResolvedTarget {
   readonly target: StdioTarget | HttpTarget
+  /** Grows with the tokens that are sent: read it when it is needed. */
   readonly secrets: readonly string[]
   /** Which setting supplied the credentials that the server sees, for messages. */
   readonly credentials: 'none' | 'configured' | 'sign-in'
 }
 
 const CA_BYTES_MAX = 1024 * 1024
+/** Tokens of one connection that are kept out of texts: the newest, and those whose answers may still come. */
+const TOKENS_KEPT = 4
 
 /**
  * @throws {HostError} `VARIABLE_MISSING` for a bearer variable without a value, `CA_UNREADABLE`.
@@ -77,6 +80,11 @@ async function httpTarget(
   const bearer = bearerOf(definition.name, transport, platform)
   const headers = headersOf(transport, platform, bearer)
   const isSignedIn = authorization !== undefined && !Object.keys(headers).some(isAuthorization)
+  const secrets = [
+    ...(bearer === undefined ? [] : [bearer]),
+    ...secretsInHeaders(headers, envHeaders),
+    ...secretsInUrl(url),
+  ]
   return {
     target: {
       kind: 'http',
@@ -85,17 +93,36 @@ async function httpTarget(
       client: http,
       ...(transport.transport === undefined ? {} : { transport: transport.transport }),
       ...(ca === undefined ? {} : { ca: await readCertificates(definition.name, ca, platform) }),
-      ...(isSignedIn ? { authorization } : {}),
+      ...(isSignedIn ? { authorization: keepingSecret(authorization, secrets) } : {}),
       ...(headersHelper === undefined
         ? {}
         : { headersProvider: new HeadersHelper({ server: definition.name, platform, ...headersHelper }) }),
     },
-    secrets: [
-      ...(bearer === undefined ? [] : [bearer]),
-      ...secretsInHeaders(headers, envHeaders),
-      ...secretsInUrl(url),
-    ],
+    secrets,
     credentials: isSignedIn ? 'sign-in' : credentialsOf(headers, headersHelper),
+  }
+}
+
+/** A server may repeat a token in an ordinary answer: what was sent goes among the secrets. */
+function keepingSecret(authorization: Authorization, secrets: string[]): Authorization {
+  const kept: string[] = []
+  const keep = (value: string | undefined): string | undefined => {
+    if (value === undefined || kept.includes(value)) return value
+    kept.push(value)
+    secrets.push(...secretsInHeader(value))
+    const oldest = kept.length > TOKENS_KEPT ? kept.shift() : undefined
+    for (const old of oldest === undefined ? [] : secretsInHeader(oldest)) secrets.splice(secrets.indexOf(old), 1)
+    return value
+  }
+  const { proof, sawNonce } = authorization
+  return {
+    header: () => {
+      const value = authorization.header()
+      return value instanceof Promise ? value.then(keep) : keep(value)
+    },
+    challenge: (refusal) => authorization.challenge(refusal),
+    ...(proof === undefined ? {} : { proof: (request) => proof.call(authorization, request) }),
+    ...(sawNonce === undefined ? {} : { sawNonce: (nonce) => sawNonce.call(authorization, nonce) }),
   }
 }
 
