@@ -155,6 +155,11 @@ export interface Host extends AsyncDisposable {
     readonly signal?: AbortSignal
   }): Promise<readonly SignInStatus[]>
   /**
+   * Where a new sign-in would be kept, and why. It is tried: a keyring that may be used is given an item and loses it again, which takes 2 s at most.
+   * @throws {HostError} `CREDENTIALS_UNAVAILABLE`: nowhere.
+   */
+  signInStore(): Promise<SignedIn['store']>
+  /**
    * Makes a new connection to the server and resolves when it has settled. The old one ends, but not before the last binding that holds
    * it is disposed.
    * @throws {HostError} `SERVER_UNKNOWN`, `HOST_CLOSED`
@@ -400,6 +405,10 @@ class RunningHost implements Host {
   } = {}): Promise<readonly SignInStatus[]> {
     const definitions = servers === undefined ? this.definitions : servers.map((name) => this.#definition(name))
     return Promise.all(definitions.map((definition) => this.#signIns.status(definition, options)))
+  }
+
+  signInStore(): Promise<SignedIn['store']> {
+    return this.#signIns.destination()
   }
 
   /** Somebody may have signed in or out with another program. At most one look a second, and none where no sign-in matters. Never rejects. */

@@ -107,9 +107,10 @@ export type {
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
 export { type ConfigureOptions, createHost, type Explanation, type Host } from './host.ts'
 export { createCatalogCache, type HostOptions } from './host-options.ts'
-export type { SignInSettings } from './host-sign-ins.ts'
 export type { HostConfiguration } from './host-registry.ts'
+export type { SignInSettings } from './host-sign-ins.ts'
 export type { TrustOptions } from './host-trust.ts'
+export { type OpenedPage, openPage } from './open-page.ts'
 export type {
   Authorization,
   CallContext,

@@ -220,6 +220,11 @@ export class SignIns {
     }
   }
 
+  /** Where a new sign-in would be kept, tried. @throws {HostError} `CREDENTIALS_UNAVAILABLE` */
+  destination(): Promise<StoreChoice> {
+    return this.#options.stores.choose()
+  }
+
   /** Lets go of what stores have open. Renewals under way go on. Idempotent. */
   close(): Promise<void> {
     return this.#options.stores.close()
