@@ -32,6 +32,23 @@ const apart: Plugin = {
   },
 }
 
+/** A program that the host starts as a process of its own, beside the file that it runs from. */
+const program = await build({
+  entryPoints: { 'keyring-program': at('../host/src/store/keyring-program.ts') },
+  outdir: at('dist'),
+  write: false,
+  bundle: true,
+  platform: 'node',
+  target: 'node22',
+  format: 'esm',
+  // A native module: only where it is installed, and found from where this file lies.
+  external: ['@napi-rs/keyring'],
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+
 const { outputFiles, metafile } = await build({
   entryPoints: {
     convoke: at('src/main.ts'),
@@ -98,5 +115,5 @@ async function put(path: string, contents: string | Uint8Array): Promise<void> {
 }
 
 await mkdir(at('dist'), { recursive: true })
-for (const { path, contents } of outputFiles) await put(path, contents)
+for (const { path, contents } of [...outputFiles, ...program.outputFiles]) await put(path, contents)
 await put(at('dist/THIRD-PARTY-LICENCES.txt'), await licences())

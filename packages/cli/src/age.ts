@@ -14,6 +14,13 @@ export function agoText(thenMs: number, nowMs: number): string {
   return 'just now'
 }
 
+/** `in 2 h`, and {@link agoText} for what is over. */
+export function inText(thenMs: number, nowMs: number): string {
+  const leftMs = thenMs - nowMs
+  for (const [ms, unit] of UNITS) if (leftMs >= ms) return `in ${Math.floor(leftMs / ms)} ${unit}`
+  return agoText(thenMs, nowMs)
+}
+
 /** A moment as a clock of this machine shows it: the time today, else with the date in front. */
 export function clockText(atMs: number, nowMs: number): string {
   const [at, now] = [new Date(atMs), new Date(nowMs)]

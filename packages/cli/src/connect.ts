@@ -18,6 +18,7 @@ import { declinedNotice, elicitationHandler } from './elicitation.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { mustWake, type Need, wakeFacts } from './needs.ts'
 import { reasonText } from './server-lines.ts'
+import { signInSettings } from './sign-in-settings.ts'
 import { VERSION } from './version.ts'
 import { showWaiting } from './waiting-line.ts'
 
@@ -30,17 +31,19 @@ export interface OpenHostOptions {
   readonly start?: readonly string[]
   /** What --answers holds. */
   readonly answers?: JsonObject | undefined
+  /** What --store holds. */
+  readonly store?: string | undefined
 }
 
 /** Makes the host and starts servers. Hold it with `await using`. */
 export async function openHost(
   context: CommandContext,
   { definitions }: Pick<LoadedConfig, 'definitions'>,
-  { start, answers }: OpenHostOptions = {},
+  { start, answers, store }: OpenHostOptions = {},
 ): Promise<Host> {
   const { stateDirectory } = await placesOf(context)
   const host = await createHost({
-    ...(await knowing(context, answers)),
+    ...(await knowing(context, { answers, store })),
     definitions: definitions.map(withoutWaiting),
     stateDirectory,
     start: start ?? 'all',
@@ -56,7 +59,7 @@ function withoutWaiting(definition: ServerDefinition): ServerDefinition {
   return definition.required ? { ...definition, required: false, startup: 'eager' } : definition
 }
 
-/** A host without servers, for what can be told without starting any. It writes no state. Hold it with `await using`. */
+/** A host without servers, for what can be told without starting any. It writes no state; sign-ins are only looked at. Hold it with `await using`. */
 export async function openPlanner(context: CommandContext): Promise<Host> {
   return createHost({ ...(await knowing(context)), definitions: [], signal: context.signal })
 }
@@ -67,12 +70,13 @@ export async function openPlanner(context: CommandContext): Promise<Host> {
  */
 async function knowing(
   context: CommandContext,
-  answers?: JsonObject,
-): Promise<Pick<HostOptions, 'clientInfo' | 'cacheDirectory' | 'handlers'>> {
-  const { cacheDirectory } = await placesOf(context)
+  { answers, store }: Pick<OpenHostOptions, 'answers' | 'store'> = {},
+): Promise<Pick<HostOptions, 'clientInfo' | 'cacheDirectory' | 'signIns' | 'handlers'>> {
+  const places = await placesOf(context)
   return {
     clientInfo: { name: 'convoke', version: VERSION },
-    cacheDirectory,
+    cacheDirectory: places.cacheDirectory,
+    signIns: signInSettings(context, places, store),
     handlers: { elicit: elicitationHandler(context, answers) },
   }
 }

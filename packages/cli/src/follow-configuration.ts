@@ -25,6 +25,8 @@ export interface FollowOptions {
   readonly isSample: boolean
   /** The files that were looked for. */
   readonly files: LoadedConfig['files']
+  /** Over stdio stdout belongs to the protocol. */
+  readonly hasDataOutput: boolean
 }
 
 /** Follows the files until it is disposed. The environment stays that of the start. */
@@ -89,9 +91,11 @@ class Follower {
   }
 
   #tell(rows: readonly PlannedServer[], definitions: readonly ServerDefinition[]): void {
-    const { options, terminal } = this.#options.context
+    const { context, hasDataOutput } = this.#options
+    const { options, terminal } = context
     if (rows.length === 0) return
-    if (options.json) return terminal.json({ version: JSON_VERSION, event: 'configured', servers: rows })
+    if (options.json && hasDataOutput)
+      return terminal.json({ version: JSON_VERSION, event: 'configured', servers: rows })
     terminal.notice('The configuration has changed:')
     for (const row of rows) {
       const definition = definitions.find(({ name }) => name === row.server)

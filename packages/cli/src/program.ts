@@ -2,9 +2,11 @@
 
 import { Command, CommanderError, Option } from 'commander'
 import { usageError } from './command-error.ts'
+import type { AuthStatusOptions } from './commands/auth-status.ts'
 import type { CallCommandOptions } from './commands/call.ts'
 import type { AddCommandOptions } from './commands/entries.ts'
 import type { ExplainCommandOptions } from './commands/explain.ts'
+import type { LoginCommandOptions } from './commands/login.ts'
 import type { ServeCommandOptions } from './commands/serve.ts'
 import type { ListingCommandOptions } from './commands/tools.ts'
 import type { CommandContext, GlobalOptions } from './context.ts'
@@ -64,6 +66,7 @@ const GROUPS: readonly (readonly [readonly string[], Register])[] = [
   [['call'], addCall],
   [['resources', 'read', 'prompts', 'prompt'], addReading],
   [['add', 'list', 'get', 'remove'], addEntries],
+  [['login', 'logout', 'auth'], addSignIns],
   [['serve'], addServe],
 ]
 
@@ -280,6 +283,7 @@ function addEntries(program: Command, run: RunCommand): void {
     .option('--bearer-token-env-var <name>', 'the variable that holds a bearer token')
     .option('--cwd <folder>', 'working directory of the program')
     .option('--replace', 'replace an entry of the same name')
+    .option('--no-probe', 'do not ask the server at --url whether it wants a sign-in')
     .addHelpText('after', ADD_HELP)
     .action(async (name: string, words: string[], options: AddCommandOptions, command: Command) => {
       const { runAdd } = await import('./commands/entries.ts')
@@ -312,11 +316,71 @@ function addEntries(program: Command, run: RunCommand): void {
 
 const ADD_HELP = `
 Written to your own file, or to the one of --config; comments and order of the file stay. Nothing is started.
+A server with an address is asked, for 5 s at most, whether it wants a sign-in; on a terminal you can sign in at once.
 Keep secrets out of the file: '\${NAME}' in single quotes is read from your environment at every start.
 
   convoke add files -- npx -y @modelcontextprotocol/server-filesystem ~/docs
+  convoke add linear --url https://mcp.linear.app/mcp
   convoke add github --url https://api.githubcopilot.com/mcp/ --bearer-token-env-var GITHUB_TOKEN
   convoke add db --env 'PGPASSWORD=\${PGPASSWORD}' -- npx -y some-postgres-server`
+
+/** Shorter limits would only be a way to fail, in milliseconds. */
+const PERSON_MS_MIN = 1_000
+
+function addSignIns(program: Command, run: RunCommand): void {
+  program
+    .command('login')
+    .description('sign in to a server with your browser, and keep that')
+    .argument('<server>')
+    .option('--scopes <list>', 'ask for these scopes, separated by commas; "" asks for none')
+    .option('--no-browser', 'open no browser; paste what yours ended at, also through a pipe')
+    .addOption(
+      new Option('--timeout <ms>', 'longest wait for you, in milliseconds (default 300000)').argParser((text) =>
+        milliseconds('--timeout', text, PERSON_MS_MIN),
+      ),
+    )
+    .option('--store <store>', 'keep it in the keyring or in a file (default auto: the keyring if it works)')
+    .addHelpText('after', LOGIN_HELP)
+    .action(async (server: string, options: LoginCommandOptions, command: Command) => {
+      const { runLogin } = await import('./commands/login.ts')
+      await run(command, (context) => runLogin(context, server, options))
+    })
+  program
+    .command('logout')
+    .description('forget the sign-in to a server, and give its tokens back')
+    .argument('<server>')
+    .action(async (server: string, _options: object, command: Command) => {
+      const { runLogout } = await import('./commands/login.ts')
+      await run(command, (context) => runLogout(context, server))
+    })
+  program
+    .command('auth')
+    .description('tell about sign-ins')
+    .command('status')
+    .description('tell who is signed in where, until when, where that is kept, and what to do')
+    .option('--probe', 'ask servers whether they want a sign-in, and try the keyring')
+    .option('--all', 'list also servers that need no sign-in')
+    .addHelpText('after', AUTH_STATUS_HELP)
+    .action(async (options: AuthStatusOptions, command: Command) => {
+      const { runAuthStatus } = await import('./commands/auth-status.ts')
+      await run(command, (context) => runAuthStatus(context, options))
+    })
+}
+
+const LOGIN_HELP = `
+The address to sign in at is always shown, on stderr. On a terminal you can paste what the browser ended at, when it
+cannot come back to this machine. What was there before is used until you have signed in, and stays if you do not.
+Exit code 5: nobody came in time. Where sign-ins are kept for all commands: CONVOKE_CREDENTIALS_STORE=auto|keyring|file.
+
+  convoke login linear
+  convoke login linear --scopes read,write
+  convoke login linear --no-browser          on a machine that your browser is not on`
+
+const AUTH_STATUS_HELP = `
+No server is started and nothing is renewed. Without --probe nobody is asked anything.
+
+  convoke auth status
+  convoke auth status --probe --json`
 
 function addServe(program: Command, run: RunCommand): void {
   program

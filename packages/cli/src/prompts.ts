@@ -11,6 +11,11 @@ const FIELDS_MAX = 50
 /** Thrown when the person leaves the form. */
 const LEFT: unique symbol = Symbol('left')
 
+/** Yes or no; the end of the prompt means no. */
+export async function askYes(message: string, initialValue: boolean, signal: AbortSignal): Promise<boolean> {
+  return (await confirm({ message, initialValue, ...outputs(signal) })) === true
+}
+
 /** Asks for every field of a form. Escape or Ctrl-C cancels it; "no" at the end declines. */
 export async function askForm(params: JsonObject, terminal: Terminal, signal: AbortSignal): Promise<JsonObject> {
   const schema = isRecord(params['requestedSchema']) ? params['requestedSchema'] : {}

@@ -4,6 +4,7 @@ import {
   type CatalogTool,
   cleanLine,
   type Host,
+  type HostError,
   type JsonObject,
   type ServerStatus,
   type ToolResolution,
@@ -18,7 +19,7 @@ import { type CommandContext, JSON_VERSION } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { readArgumentFile, readStdin } from '../read-input.ts'
 import { defined } from '../report.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellOperand, shellWord } from '../shell-word.ts'
 import { styled, type Terminal } from '../terminal.ts'
 
 /** What `convoke call` takes besides the tool. */
@@ -62,6 +63,7 @@ export async function runCall(
   for (const notice of unknownArguments(args, tool.inputSchema))
     context.terminal.notice(styled('yellow', 'warning: '), notice)
   const outcome = await callWithProgress(context, binding, tool, { args, timeoutMs: callOptions.timeout })
+  if (outcome.kind === 'failed') await tellMissingScopes(context, host, { server: tool.server, error: outcome.error })
   return tellOutcome(context, outcome, tool)
 }
 
@@ -204,6 +206,23 @@ function tellOutcome({ options, terminal }: CommandContext, outcome: CallOutcome
     case 'cancelled':
       throw new CommandError(EXIT.cancelled, outcome.error.code, outcome.error.message)
   }
+}
+
+/** A server that refuses for want of scopes names them; the next sign-in asks for them. */
+async function tellMissingScopes(
+  { terminal }: CommandContext,
+  host: Host,
+  { server, error }: { readonly server: string; readonly error: HostError },
+): Promise<void> {
+  if (failedExit(error.code) !== EXIT.needsPerson) return
+  const [status] = await host.signInStatuses({ servers: [server] })
+  const { wantedScopes = [] } = status ?? {}
+  if (wantedScopes.length === 0) return
+  const [what, them] = wantedScopes.length === 1 ? ['a scope', 'it'] : ['scopes', 'them']
+  const scopes = cleanLine(wantedScopes.join(' '), 300)
+  terminal.notice(
+    `The sign-in lacks ${what}: ${scopes}. This asks for ${them} besides: convoke login ${shellOperand(server)}`,
+  )
 }
 
 function failedExit(code: string): ExitCode {

@@ -1,4 +1,4 @@
-// add, list, get, remove: the entries of the configuration. Nothing is started here.
+// add, list, get, remove: the entries of the configuration. Nothing is started here; what is added may be asked whether it wants a sign-in.
 
 import { resolve } from 'node:path'
 import {
@@ -20,6 +20,7 @@ import { usageError } from '../command-error.ts'
 import { configFiles, isUnusable, readConfiguration, requireServers } from '../configuration.ts'
 import { type CommandContext, JSON_VERSION } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { askAboutSignIn, offerSignIn } from '../new-server.ts'
 import { defined } from '../report.ts'
 import { shellWord } from '../shell-word.ts'
 import { isRecord } from '../signature.ts'
@@ -38,6 +39,8 @@ export interface AddCommandOptions {
   readonly bearerTokenEnvVar?: string
   readonly cwd?: string
   readonly replace?: boolean
+  /** `--no-probe` makes it false. */
+  readonly probe?: boolean
 }
 
 /** `convoke add`: writes one entry into the user's file, or into the one of --config. */
@@ -58,9 +61,12 @@ export async function runAdd(
   }
   const file = targetFile(context)
   await addServer(file, name, entry, { replace: options.replace === true })
-  if (context.options.json) context.terminal.json({ version: JSON_VERSION, added: name, file })
-  else context.terminal.print('Added ', styled('bold', cleanLine(name)), ` to ${cleanLine(file, 400)}`)
-  if (!context.options.json) context.terminal.notice(styled('dim', `Try it: convoke tools --server ${shellWord(name)}`))
+  const { json } = context.options
+  if (!json) context.terminal.print('Added ', styled('bold', cleanLine(name)), ` to ${cleanLine(file, 400)}`)
+  const wantsSignIn = options.probe === false ? undefined : await askAboutSignIn(context, name)
+  if (json) context.terminal.json({ version: JSON_VERSION, added: name, file, ...defined({ wantsSignIn }) })
+  if (wantsSignIn === true) await offerSignIn(context, name)
+  if (!json) context.terminal.notice(styled('dim', `Try it: convoke tools --server ${shellWord(name)}`))
   return EXIT.ok
 }
 

@@ -15,9 +15,11 @@ export function commandErrorOf(error: HostError): CommandError {
     case 'SERVER_UNKNOWN':
     case 'TOOL_UNKNOWN':
     case 'ARGUMENTS_INVALID':
+    case 'SIGN_IN_UNSUPPORTED':
       return new CommandError(EXIT.usage, error.code, error.message)
     case 'AUTH_REQUIRED':
     case 'AUTH_FAILED':
+    case 'SIGN_IN_TIMEOUT':
       return new CommandError(EXIT.needsPerson, error.code, error.message)
     case 'SERVER_NOT_READY':
     case 'SERVER_DISABLED':

@@ -16,9 +16,11 @@ import { isUnusable, placesOf, readConfiguration, requireServers } from '../conf
 import type { CommandContext } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { followConfiguration } from '../follow-configuration.ts'
+import { followSignIns } from '../follow-sign-ins.ts'
 import { DEFAULT_PORT, readListenAddress } from '../listen-address.ts'
 import { makeSample } from '../sample.ts'
 import { Announcer } from '../serve-announcer.ts'
+import { signInSettings } from '../sign-in-settings.ts'
 import { VERSION } from '../version.ts'
 import { commandErrorOf } from './host-errors.ts'
 
@@ -49,7 +51,9 @@ export async function runServe(context: CommandContext, options: ServeCommandOpt
     await using gateway = await openGateway(host, { context, options, access })
     const announcer = new Announcer(context, host, { url: gateway.url, isSample: served.isSample, ...access })
     await announcer.tellEndpoint()
-    await using _ = followConfiguration({ ...served, context, host })
+    const hasDataOutput = gateway.url !== undefined
+    await using _ = followConfiguration({ ...served, context, host, hasDataOutput })
+    await using __ = await followSignIns({ context, host, hasDataOutput })
     await untilEnd(context, gateway, announcer)
     await gateway.close({ drainMs: DRAIN_MS })
     return EXIT.ok
@@ -126,12 +130,14 @@ async function openServingHost(
   definitions: readonly ServerDefinition[],
   { transparent }: ServeCommandOptions,
 ): Promise<Host> {
-  const { stateDirectory, cacheDirectory } = await placesOf(context)
+  const places = await placesOf(context)
+  const { stateDirectory, cacheDirectory } = places
   return createHost({
     definitions,
     clientInfo: { name: 'convoke', version: VERSION },
     stateDirectory,
     cacheDirectory,
+    signIns: signInSettings(context, places),
     handlers: gatewayHandlers,
     writeBurst: 'turn',
     // A server that is passed through is started for each client, with what that client can do.
