@@ -36,132 +36,162 @@ function look(table: Readonly<Record<string, Scripted>>, more: Partial<DiscoverO
   return { port, found: discover({ server: { name: 'mail', url: MCP }, port, ...more }) }
 }
 
-verifies('auth.043', async () => {
-  const told = 'https://elsewhere.example/about-mcp'
-  const challenge = `Bearer resource_metadata="${told}", scope="c"`
-  const facts = {
-    issuer: { issuer: ISSUER, tokenEndpoint: `${ISSUER}/token`, revocationEndpoint: `${ISSUER}/revoke` },
-    resource: MCP,
-    source: 'protected-resource',
-    discoveredScopes: ['a', 'b'],
-    addresses: 'public',
-  }
-  const rows: readonly (readonly [
-    string,
-    Readonly<Record<string, Scripted>>,
-    string | undefined,
-    readonly string[],
-  ])[] = [
-    ['path', good, undefined, [AT_PATH, OAUTH]],
-    ['root', { [AT_ROOT]: resource, [OAUTH]: issuer }, undefined, [AT_PATH, AT_ROOT, OAUTH]],
-    ['told', { [told]: resource, [OAUTH]: issuer }, challenge, [told, OAUTH]],
-    ['told, but not there', good, challenge, [told, AT_PATH, OAUTH]],
-    ['a page at the path', { ...good, [AT_PATH]: '<html>', [AT_ROOT]: resource }, undefined, [AT_PATH, AT_ROOT, OAUTH]],
-    ['OpenID', { [AT_PATH]: resource, [OPENID]: issuer }, undefined, [AT_PATH, OAUTH, OPENID]],
-    ['OpenID, behind', { [AT_PATH]: resource, [OPENID_OLD]: issuer }, undefined, [AT_PATH, OAUTH, OPENID, OPENID_OLD]],
-    [
-      'a failing place',
-      { [AT_PATH]: 500, [AT_ROOT]: resource, [OAUTH]: 502, [OPENID]: issuer },
+verifies(
+  'auth.043',
+  async () => {
+    const told = 'https://elsewhere.example/about-mcp'
+    const challenge = `Bearer resource_metadata="${told}", scope="c"`
+    const facts = {
+      issuer: { issuer: ISSUER, tokenEndpoint: `${ISSUER}/token`, revocationEndpoint: `${ISSUER}/revoke` },
+      resource: MCP,
+      source: 'protected-resource',
+      discoveredScopes: ['a', 'b'],
+      addresses: 'public',
+    }
+    const rows: readonly (readonly [
+      string,
+      Readonly<Record<string, Scripted>>,
+      string | undefined,
+      readonly string[],
+    ])[] = [
+      ['path', good, undefined, [AT_PATH, OAUTH]],
+      ['root', { [AT_ROOT]: resource, [OAUTH]: issuer }, undefined, [AT_PATH, AT_ROOT, OAUTH]],
+      ['told', { [told]: resource, [OAUTH]: issuer }, challenge, [told, OAUTH]],
+      ['told, but not there', good, challenge, [told, AT_PATH, OAUTH]],
+      [
+        'a page at the path',
+        { ...good, [AT_PATH]: '<html>', [AT_ROOT]: resource },
+        undefined,
+        [AT_PATH, AT_ROOT, OAUTH],
+      ],
+      ['OpenID', { [AT_PATH]: resource, [OPENID]: issuer }, undefined, [AT_PATH, OAUTH, OPENID]],
+      [
+        'OpenID, behind',
+        { [AT_PATH]: resource, [OPENID_OLD]: issuer },
+        undefined,
+        [AT_PATH, OAUTH, OPENID, OPENID_OLD],
+      ],
+      [
+        'a failing place',
+        { [AT_PATH]: 500, [AT_ROOT]: resource, [OAUTH]: 502, [OPENID]: issuer },
+        undefined,
+        [AT_PATH, AT_ROOT, OAUTH, OPENID],
+      ],
+    ]
+    for (const [name, table, header, asked] of rows) {
+      const { port, found } = look(table, { challenge: header })
+      expect([name, await found]).toMatchObject([name, facts])
+      expect([name, port.asked.map(({ url }) => url)]).toEqual([name, asked])
+    }
+    expect(await look(good, { challenge: 'DPoP scope="c"' }).found).toMatchObject({
+      wantsDpop: true,
+      challengedScopes: ['c'],
+    })
+    expect(
+      await look({ ...good, [AT_PATH]: { ...resource, dpop_bound_access_tokens_required: true } }).found,
+    ).toMatchObject({ wantsDpop: true })
+    const named = { name: 'mail', url: MCP, oauth: { resource: 'urn:mail' } }
+    expect(
+      await look({ ...good, [AT_PATH]: { ...resource, resource: 'urn:mail' } }, { server: named }).found,
+    ).toMatchObject({ resource: 'urn:mail' })
+  },
+  TIMEOUT_MS,
+)
+
+verifies(
+  'auth.044',
+  async () => {
+    for (const other of ['https://mcp.honest/mcp', 'https://mcp.example/team/mcp2', '', 7]) {
+      const { port, found } = look({ ...good, [AT_PATH]: { ...resource, resource: other } })
+      const failure = await failureOf(found)
+      expect([other, failure.kind, failure.details.field]).toEqual([
+        other,
+        typeof other === 'string' ? 'resource-mismatch' : 'metadata-invalid',
+        'resource',
+      ])
+      // No word to any authorization server, and no guess either.
+      expect(port.asked.map(({ url }) => new URL(url).host)).toEqual(['mcp.example', 'mcp.example'])
+    }
+    for (const servers of [undefined, [], 'https://as.example', [7], Array.from({ length: 100 }, () => ISSUER)])
+      expect(await kindOf(look({ ...good, [AT_PATH]: { ...resource, authorization_servers: servers } }).found)).toBe(
+        'metadata-invalid',
+      )
+  },
+  TIMEOUT_MS,
+)
+
+verifies(
+  'auth.045',
+  async () => {
+    for (const claimed of [
+      'https://a.example',
+      `${ISSUER}/`,
+      'https://AS.example/tenant',
+      'https://as.example',
       undefined,
-      [AT_PATH, AT_ROOT, OAUTH, OPENID],
-    ],
-  ]
-  for (const [name, table, header, asked] of rows) {
-    const { port, found } = look(table, { challenge: header })
-    expect([name, await found]).toMatchObject([name, facts])
-    expect([name, port.asked.map(({ url }) => url)]).toEqual([name, asked])
-  }
-  expect(await look(good, { challenge: 'DPoP scope="c"' }).found).toMatchObject({
-    wantsDpop: true,
-    challengedScopes: ['c'],
-  })
-  expect(
-    await look({ ...good, [AT_PATH]: { ...resource, dpop_bound_access_tokens_required: true } }).found,
-  ).toMatchObject({ wantsDpop: true })
-  const named = { name: 'mail', url: MCP, oauth: { resource: 'urn:mail' } }
-  expect(
-    await look({ ...good, [AT_PATH]: { ...resource, resource: 'urn:mail' } }, { server: named }).found,
-  ).toMatchObject({ resource: 'urn:mail' })
-})
+      7,
+    ]) {
+      const failure = await failureOf(look({ ...good, [OAUTH]: { ...issuer, issuer: claimed } }).found)
+      expect([claimed, failure.kind, failure.details.field]).toEqual([claimed, 'issuer-mismatch', 'issuer'])
+    }
+    // Another document of the same issuer may be right.
+    expect(
+      await look({ ...good, [OAUTH]: { ...issuer, issuer: 'https://as.example' }, [OPENID]: issuer }).found,
+    ).toMatchObject({ issuer: { issuer: ISSUER } })
+  },
+  TIMEOUT_MS,
+)
 
-verifies('auth.044', async () => {
-  for (const other of ['https://mcp.honest/mcp', 'https://mcp.example/team/mcp2', '', 7]) {
-    const { port, found } = look({ ...good, [AT_PATH]: { ...resource, resource: other } })
-    const failure = await failureOf(found)
-    expect([other, failure.kind, failure.details.field]).toEqual([
-      other,
-      typeof other === 'string' ? 'resource-mismatch' : 'metadata-invalid',
-      'resource',
-    ])
-    // No word to any authorization server, and no guess either.
-    expect(port.asked.map(({ url }) => new URL(url).host)).toEqual(['mcp.example', 'mcp.example'])
-  }
-  for (const servers of [undefined, [], 'https://as.example', [7], Array.from({ length: 100 }, () => ISSUER)])
-    expect(await kindOf(look({ ...good, [AT_PATH]: { ...resource, authorization_servers: servers } }).found)).toBe(
-      'metadata-invalid',
-    )
-})
-
-verifies('auth.045', async () => {
-  for (const claimed of [
-    'https://a.example',
-    `${ISSUER}/`,
-    'https://AS.example/tenant',
-    'https://as.example',
-    undefined,
-    7,
-  ]) {
-    const failure = await failureOf(look({ ...good, [OAUTH]: { ...issuer, issuer: claimed } }).found)
-    expect([claimed, failure.kind, failure.details.field]).toEqual([claimed, 'issuer-mismatch', 'issuer'])
-  }
-  // Another document of the same issuer may be right.
-  expect(
-    await look({ ...good, [OAUTH]: { ...issuer, issuer: 'https://as.example' }, [OPENID]: issuer }).found,
-  ).toMatchObject({ issuer: { issuer: ISSUER } })
-})
-
-verifies('auth.046', async () => {
-  const origin = 'https://mcp.example'
-  const own = {
-    ...issuer,
-    issuer: origin,
-    authorization_endpoint: `${origin}/authorize`,
-    token_endpoint: `${origin}/token`,
-    registration_endpoint: `${origin}/register`,
-    revocation_endpoint: undefined,
-  }
-  const at = `${origin}/.well-known/oauth-authorization-server`
-  expect(await look({ [at]: own }).found).toMatchObject({ source: 'server', issuer: { issuer: origin }, resource: MCP })
-  expect(await look({ [at]: { ...own, issuer: `${origin}/` } }).found).toMatchObject({
-    issuer: { issuer: `${origin}/` },
-  })
-  expect(await look({}).found).toMatchObject({
-    source: 'defaults',
-    issuer: { issuer: origin, tokenEndpoint: `${origin}/token` },
-    authorizationEndpoint: `${origin}/authorize`,
-    registrationEndpoint: `${origin}/register`,
-  })
-  expect(await kindOf(look({ [at]: { ...own, issuer: 'https://honest.example' } }).found)).toBe('issuer-mismatch')
-  expect(
-    await kindOf(look({ [at]: { ...own, authorization_endpoint: 'https://honest.example/authorize' } }).found),
-  ).toBe('endpoint-refused')
-  expect(
-    await kindOf(
-      look({
-        [at]: {
-          ...own,
-          authorization_endpoint: 'https://honest.example/authorize',
-          token_endpoint: 'https://evil.example/token',
-        },
-      }).found,
-    ),
-  ).toBe('endpoint-refused')
-  // Where something is there that does not hold, nothing is guessed.
-  expect(await kindOf(look({ [AT_ROOT]: portError('refused'), [at]: 404 }).found)).toBe('endpoint-refused')
-  const nothing = tablePort({})
-  const failure = await failureOf(signIn({ server: { name: 'mail', url: MCP }, port: nothing }))
-  expect([failure.kind, failure.message]).toEqual(['no-metadata', expect.stringContaining('oauth.clientId')])
-})
+verifies(
+  'auth.046',
+  async () => {
+    const origin = 'https://mcp.example'
+    const own = {
+      ...issuer,
+      issuer: origin,
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
+      registration_endpoint: `${origin}/register`,
+      revocation_endpoint: undefined,
+    }
+    const at = `${origin}/.well-known/oauth-authorization-server`
+    expect(await look({ [at]: own }).found).toMatchObject({
+      source: 'server',
+      issuer: { issuer: origin },
+      resource: MCP,
+    })
+    expect(await look({ [at]: { ...own, issuer: `${origin}/` } }).found).toMatchObject({
+      issuer: { issuer: `${origin}/` },
+    })
+    expect(await look({}).found).toMatchObject({
+      source: 'defaults',
+      issuer: { issuer: origin, tokenEndpoint: `${origin}/token` },
+      authorizationEndpoint: `${origin}/authorize`,
+      registrationEndpoint: `${origin}/register`,
+    })
+    expect(await kindOf(look({ [at]: { ...own, issuer: 'https://honest.example' } }).found)).toBe('issuer-mismatch')
+    expect(
+      await kindOf(look({ [at]: { ...own, authorization_endpoint: 'https://honest.example/authorize' } }).found),
+    ).toBe('endpoint-refused')
+    expect(
+      await kindOf(
+        look({
+          [at]: {
+            ...own,
+            authorization_endpoint: 'https://honest.example/authorize',
+            token_endpoint: 'https://evil.example/token',
+          },
+        }).found,
+      ),
+    ).toBe('endpoint-refused')
+    // Where something is there that does not hold, nothing is guessed.
+    expect(await kindOf(look({ [AT_ROOT]: portError('refused'), [at]: 404 }).found)).toBe('endpoint-refused')
+    const nothing = tablePort({})
+    const failure = await failureOf(signIn({ server: { name: 'mail', url: MCP }, port: nothing }))
+    expect([failure.kind, failure.message]).toEqual(['no-metadata', expect.stringContaining('oauth.clientId')])
+  },
+  TIMEOUT_MS,
+)
 
 const BAD_URLS = [
   'http://auth.example/x',
@@ -188,35 +218,39 @@ const BAD_URLS = [
   7,
 ]
 
-verifies('auth.047', async () => {
-  for (const field of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
+verifies(
+  'auth.047',
+  async () => {
+    for (const field of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
+      for (const url of BAD_URLS) {
+        let opened = 0
+        const port = tablePort({ ...good, [OAUTH]: { ...issuer, [field]: url } })
+        const failure = await failureOf(
+          signIn({ server: { name: 'mail', url: MCP }, port, openPage: () => void opened++ }),
+        )
+        expect([field, url, failure.kind, failure.details.field, opened]).toEqual([
+          field,
+          url,
+          'endpoint-refused',
+          field,
+          0,
+        ])
+        expect(failure.message).toContain(field)
+        expect(port.asked.every(({ method }) => method === 'GET')).toBe(true)
+      }
     for (const url of BAD_URLS) {
-      let opened = 0
-      const port = tablePort({ ...good, [OAUTH]: { ...issuer, [field]: url } })
-      const failure = await failureOf(
-        signIn({ server: { name: 'mail', url: MCP }, port, openPage: () => void opened++ }),
+      expect(await kindOf(look({ ...good, [AT_PATH]: { ...resource, authorization_servers: [url] } }).found)).toBe(
+        typeof url === 'string' && url.length < 2_048 ? 'endpoint-refused' : 'metadata-invalid',
       )
-      expect([field, url, failure.kind, failure.details.field, opened]).toEqual([
-        field,
-        url,
-        'endpoint-refused',
-        field,
-        0,
-      ])
-      expect(failure.message).toContain(field)
-      expect(port.asked.every(({ method }) => method === 'GET')).toBe(true)
+      if (typeof url === 'string' && /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/.test(url) && url.length < 3_000)
+        expect([url, await kindOf(look(good, { challenge: `Bearer resource_metadata="${url}"` }).found)]).toEqual([
+          url,
+          'endpoint-refused',
+        ])
     }
-  for (const url of BAD_URLS) {
-    expect(await kindOf(look({ ...good, [AT_PATH]: { ...resource, authorization_servers: [url] } }).found)).toBe(
-      typeof url === 'string' && url.length < 2_048 ? 'endpoint-refused' : 'metadata-invalid',
-    )
-    if (typeof url === 'string' && /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/.test(url) && url.length < 3_000)
-      expect([url, await kindOf(look(good, { challenge: `Bearer resource_metadata="${url}"` }).found)]).toEqual([
-        url,
-        'endpoint-refused',
-      ])
-  }
-})
+  },
+  TIMEOUT_MS,
+)
 
 /** Listens on this machine; counts who connects. */
 class Sink implements AsyncDisposable {
@@ -331,58 +365,70 @@ verifies(
   TIMEOUT_MS,
 )
 
-verifies('auth.049', async () => {
-  for (const methods of [undefined, [], ['plain'], 'S256', ['s256']])
-    expect([
-      methods,
-      await kindOf(look({ ...good, [OAUTH]: { ...issuer, code_challenge_methods_supported: methods } }).found),
-    ]).toEqual([methods, 'pkce-unsupported'])
-  expect(await kindOf(look({ ...good, [OAUTH]: { ...issuer, response_types_supported: ['token'] } }).found)).toBe(
-    'metadata-invalid',
-  )
-})
+verifies(
+  'auth.049',
+  async () => {
+    for (const methods of [undefined, [], ['plain'], 'S256', ['s256']])
+      expect([
+        methods,
+        await kindOf(look({ ...good, [OAUTH]: { ...issuer, code_challenge_methods_supported: methods } }).found),
+      ]).toEqual([methods, 'pkce-unsupported'])
+    expect(await kindOf(look({ ...good, [OAUTH]: { ...issuer, response_types_supported: ['token'] } }).found)).toBe(
+      'metadata-invalid',
+    )
+  },
+  TIMEOUT_MS,
+)
 
-verifies('auth.050', async () => {
-  const honest = 'https://honest.example/authorize'
-  const rows: readonly (readonly [object, unknown])[] = [
-    [{ authorization_endpoint: honest }, 'endpoint-refused'],
-    [{ authorization_endpoint: honest, token_endpoint: 'https://evil.example/token' }, 'endpoint-refused'],
-    [
-      { authorization_endpoint: honest, token_endpoint: 'https://honest.example/token' },
-      { resolved: expect.objectContaining({ promisesIssuer: false }) },
-    ],
-    [
-      { token_endpoint: 'https://elsewhere.example/token' },
-      { resolved: expect.objectContaining({ promisesIssuer: false }) },
-    ],
-    [{ authorization_endpoint: honest, authorization_response_iss_parameter_supported: 'true' }, 'endpoint-refused'],
-    // Its answers name their issuer: then this is noticed at the answer.
-    [
-      { authorization_endpoint: honest, authorization_response_iss_parameter_supported: true },
-      { resolved: expect.objectContaining({ promisesIssuer: true }) },
-    ],
-  ]
-  for (const [more, expected] of rows)
-    expect([more, await kindOf(look({ ...good, [OAUTH]: { ...issuer, ...more } }).found)]).toEqual([more, expected])
-})
+verifies(
+  'auth.050',
+  async () => {
+    const honest = 'https://honest.example/authorize'
+    const rows: readonly (readonly [object, unknown])[] = [
+      [{ authorization_endpoint: honest }, 'endpoint-refused'],
+      [{ authorization_endpoint: honest, token_endpoint: 'https://evil.example/token' }, 'endpoint-refused'],
+      [
+        { authorization_endpoint: honest, token_endpoint: 'https://honest.example/token' },
+        { resolved: expect.objectContaining({ promisesIssuer: false }) },
+      ],
+      [
+        { token_endpoint: 'https://elsewhere.example/token' },
+        { resolved: expect.objectContaining({ promisesIssuer: false }) },
+      ],
+      [{ authorization_endpoint: honest, authorization_response_iss_parameter_supported: 'true' }, 'endpoint-refused'],
+      // Its answers name their issuer: then this is noticed at the answer.
+      [
+        { authorization_endpoint: honest, authorization_response_iss_parameter_supported: true },
+        { resolved: expect.objectContaining({ promisesIssuer: true }) },
+      ],
+    ]
+    for (const [more, expected] of rows)
+      expect([more, await kindOf(look({ ...good, [OAUTH]: { ...issuer, ...more } }).found)]).toEqual([more, expected])
+  },
+  TIMEOUT_MS,
+)
 
-verifies('auth.051', async () => {
-  const server = { name: 'mail', url: MCP, oauth: { issuer: ISSUER } }
-  const other = { ...resource, authorization_servers: ['https://evil.example', ISSUER] }
-  expect(await look({ ...good, [AT_PATH]: other }, { server }).found).toMatchObject({ issuer: { issuer: ISSUER } })
-  const { port, found } = look(
-    { ...good, [AT_PATH]: { ...resource, authorization_servers: ['https://evil.example', `${ISSUER}/`] } },
-    { server },
-  )
-  const failure = await failureOf(found)
-  expect([failure.kind, failure.message]).toEqual(['server-changed', expect.stringContaining('oauth.issuer')])
-  expect(port.asked.some(({ url }) => url.includes('evil'))).toBe(false)
-  expect(await look({ [OAUTH]: issuer }, { server }).found).toMatchObject({
-    source: 'server',
-    issuer: { issuer: ISSUER },
-    resource: MCP,
-  })
-})
+verifies(
+  'auth.051',
+  async () => {
+    const server = { name: 'mail', url: MCP, oauth: { issuer: ISSUER } }
+    const other = { ...resource, authorization_servers: ['https://evil.example', ISSUER] }
+    expect(await look({ ...good, [AT_PATH]: other }, { server }).found).toMatchObject({ issuer: { issuer: ISSUER } })
+    const { port, found } = look(
+      { ...good, [AT_PATH]: { ...resource, authorization_servers: ['https://evil.example', `${ISSUER}/`] } },
+      { server },
+    )
+    const failure = await failureOf(found)
+    expect([failure.kind, failure.message]).toEqual(['server-changed', expect.stringContaining('oauth.issuer')])
+    expect(port.asked.some(({ url }) => url.includes('evil'))).toBe(false)
+    expect(await look({ [OAUTH]: issuer }, { server }).found).toMatchObject({
+      source: 'server',
+      issuer: { issuer: ISSUER },
+      resource: MCP,
+    })
+  },
+  TIMEOUT_MS,
+)
 
 verifies(
   'auth.052',
@@ -424,55 +470,65 @@ verifies(
   TIMEOUT_MS,
 )
 
-verifies('auth.077', async () => {
-  // It compares parsed URLs, so the case of a host says nothing there; we are told to compare every character.
-  const rows: readonly object[] = [
-    {},
-    { issuer: `${ISSUER}/` },
-    { issuer: 'https://a.example' },
-    { issuer: undefined },
-    { issuer: 7 },
-  ]
-  for (const more of rows) {
-    const document = { ...issuer, ...more }
-    const response = new Response(JSON.stringify(document), { headers: { 'content-type': 'application/json' } })
-    const theirs = await oauth4webapi.processDiscoveryResponse(new URL(ISSUER), response).then(
-      () => 'taken',
-      () => 'refused',
-    )
-    const ours = typeof (await kindOf(look({ ...good, [OAUTH]: document }).found)) === 'string' ? 'refused' : 'taken'
-    expect([more, ours]).toEqual([more, theirs])
-  }
-  for (const claimed of [MCP, 'https://mcp.honest/mcp']) {
-    const response = new Response(JSON.stringify({ ...resource, resource: claimed }), {
-      headers: { 'content-type': 'application/json' },
-    })
-    const theirs = await oauth4webapi.processResourceDiscoveryResponse(new URL(MCP), response).then(
-      () => 'taken',
-      () => 'refused',
-    )
-    const ours =
-      typeof (await kindOf(look({ ...good, [AT_PATH]: { ...resource, resource: claimed } }).found)) === 'string'
-        ? 'refused'
-        : 'taken'
-    expect([claimed, ours]).toEqual([claimed, theirs])
-  }
-})
+verifies(
+  'auth.077',
+  async () => {
+    // It compares parsed URLs, so the case of a host says nothing there; we are told to compare every character.
+    const rows: readonly object[] = [
+      {},
+      { issuer: `${ISSUER}/` },
+      { issuer: 'https://a.example' },
+      { issuer: undefined },
+      { issuer: 7 },
+    ]
+    for (const more of rows) {
+      const document = { ...issuer, ...more }
+      const response = new Response(JSON.stringify(document), { headers: { 'content-type': 'application/json' } })
+      const theirs = await oauth4webapi.processDiscoveryResponse(new URL(ISSUER), response).then(
+        () => 'taken',
+        () => 'refused',
+      )
+      const ours = typeof (await kindOf(look({ ...good, [OAUTH]: document }).found)) === 'string' ? 'refused' : 'taken'
+      expect([more, ours]).toEqual([more, theirs])
+    }
+    for (const claimed of [MCP, 'https://mcp.honest/mcp']) {
+      const response = new Response(JSON.stringify({ ...resource, resource: claimed }), {
+        headers: { 'content-type': 'application/json' },
+      })
+      const theirs = await oauth4webapi.processResourceDiscoveryResponse(new URL(MCP), response).then(
+        () => 'taken',
+        () => 'refused',
+      )
+      const ours =
+        typeof (await kindOf(look({ ...good, [AT_PATH]: { ...resource, resource: claimed } }).found)) === 'string'
+          ? 'refused'
+          : 'taken'
+      expect([claimed, ours]).toEqual([claimed, theirs])
+    }
+  },
+  TIMEOUT_MS,
+)
 
-verifies('auth.078', async () => {
-  const canaries = new Canaries()
-  const inQuery = canaries.plantPlain('query of a URL')
-  const failures = [
-    await failureOf(
-      look({ ...good, [OAUTH]: { ...issuer, token_endpoint: `http://evil.example/t?key=${inQuery}` } }).found,
-    ),
-    await failureOf(
-      look({ ...good, [AT_PATH]: { ...resource, resource: `https://evil.example/?key=${inQuery}` } }).found,
-    ),
-    await failureOf(look({ ...good, [OAUTH]: { ...issuer, issuer: `https://evil.example/?key=${inQuery}` } }).found),
-    await failureOf(look(good, { challenge: `Bearer resource_metadata="http://evil.example/?key=${inQuery}"` }).found),
-    await failureOf(look({ [AT_PATH]: inQuery, [AT_ROOT]: { resource: 7, secret: inQuery } }).found),
-  ]
-  canaries.watch('failures', { kind: 'value', value: failures })
-  canaries.assertNowhere()
-})
+verifies(
+  'auth.078',
+  async () => {
+    const canaries = new Canaries()
+    const inQuery = canaries.plantPlain('query of a URL')
+    const failures = [
+      await failureOf(
+        look({ ...good, [OAUTH]: { ...issuer, token_endpoint: `http://evil.example/t?key=${inQuery}` } }).found,
+      ),
+      await failureOf(
+        look({ ...good, [AT_PATH]: { ...resource, resource: `https://evil.example/?key=${inQuery}` } }).found,
+      ),
+      await failureOf(look({ ...good, [OAUTH]: { ...issuer, issuer: `https://evil.example/?key=${inQuery}` } }).found),
+      await failureOf(
+        look(good, { challenge: `Bearer resource_metadata="http://evil.example/?key=${inQuery}"` }).found,
+      ),
+      await failureOf(look({ [AT_PATH]: inQuery, [AT_ROOT]: { resource: 7, secret: inQuery } }).found),
+    ]
+    canaries.watch('failures', { kind: 'value', value: failures })
+    canaries.assertNowhere()
+  },
+  TIMEOUT_MS,
+)

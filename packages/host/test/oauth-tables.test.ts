@@ -2,7 +2,7 @@
 import { verifies } from '@convoke/testkit'
 import { expect } from 'vitest'
 import { planCallback } from '../src/auth/oauth/callback.ts'
-import { readCallback, readPasted } from '../src/auth/oauth/callback-answer.ts'
+import { isFromIssuer, readCallback, readPasted } from '../src/auth/oauth/callback-answer.ts'
 import { callbackId } from '../src/auth/oauth/callback-id.ts'
 import { parseChallenge } from '../src/auth/oauth/challenge.ts'
 import { chooseClientAuth } from '../src/auth/oauth/client-authentication.ts'
@@ -231,6 +231,26 @@ verifies('auth.060', () => {
   ]
   for (const [line, expected] of rows) expect([line, read(line)]).toEqual([line, expected])
   expect(readCallback('code=C&state=STATE&x=%E0%A4%A', 'STATE')).toEqual(code)
+})
+
+verifies('auth.066', () => {
+  const issuer = 'https://as.example'
+  const rows = [
+    [issuer, true, true],
+    [issuer, false, true],
+    [undefined, true, false],
+    [undefined, false, true],
+    [`${issuer}/`, true, false],
+    [`${issuer}/`, false, false],
+    ['https://AS.example', false, false],
+    ['', false, false],
+  ] as const
+  for (const [iss, promisesIssuer, expected] of rows)
+    expect([iss, promisesIssuer, isFromIssuer(iss, { issuer, promisesIssuer })]).toEqual([
+      iss,
+      promisesIssuer,
+      expected,
+    ])
 })
 
 verifies('auth.067', () => {

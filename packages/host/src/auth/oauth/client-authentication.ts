@@ -36,6 +36,7 @@ export function clientAuthentication(inUse: ClientInUse, issuer: IssuerFacts): A
   }
 }
 
-function formEncode(text: string): string {
+/** As the body of a form writes a value. */
+export function formEncode(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }

@@ -2,6 +2,7 @@
 // through our port only. What it makes of an answer is not used: its readers are laxer than ours.
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { ask, wasSent } from './asking.ts'
+import { formEncode } from './client-authentication.ts'
 import type { AddressRule } from './endpoints.ts'
 import type { Asking } from './flow.ts'
 import type { OAuthAnswer } from './port.ts'
@@ -100,13 +101,16 @@ function bodyOf(body: unknown): string | undefined {
   return typeof body === 'string' || body instanceof URLSearchParams ? body.toString() : undefined
 }
 
+/** Each as it is and as a form writes it, which differs from what addresses write. */
 function secretsOf(headers: Readonly<Record<string, string>>, body: string | undefined): string[] {
   const parameters = new URLSearchParams(body ?? '')
   const found = SECRET_PARAMETERS.flatMap((name) => parameters.getAll(name))
   const basic = /^Basic (\S+)$/i.exec(headers['authorization'] ?? '')?.[1]
-  if (basic === undefined) return found
-  const secret = Buffer.from(basic, 'base64').toString('utf8').split(':').slice(1).join(':')
-  return [...found, basic, secret, ...new URLSearchParams(`secret=${secret}`).getAll('secret')]
+  if (basic !== undefined) {
+    const encoded = Buffer.from(basic, 'base64').toString('utf8').split(':').slice(1).join(':')
+    found.push(basic, encoded, new URLSearchParams(`secret=${encoded}`).get('secret') ?? '')
+  }
+  return [...new Set(found.flatMap((secret) => [secret, formEncode(secret)]))]
 }
 
 function responseOf({ status, body, header }: OAuthAnswer): Response {

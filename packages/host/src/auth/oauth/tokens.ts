@@ -1,7 +1,7 @@
 // Renews a grant, and gives one back. Both only at the authorization server that it is from; what its server says now is not asked.
 import type { Grant } from '../grant.ts'
 import { ask, withDeadline } from './asking.ts'
-import { clientAuthentication } from './client-authentication.ts'
+import { clientAuthentication, formEncode } from './client-authentication.ts'
 import { fetchIssuer } from './discovery.ts'
 import { openDpop } from './dpop.ts'
 import type { AddressRule } from './endpoints.ts'
@@ -255,5 +255,5 @@ async function revoke(
     ...(signal === undefined ? {} : { signal }),
   })
   if (status >= 200 && status <= 299) return undefined
-  return `The authorization server answered with ${readRefusal(status, readDocument(body), [token, secret ?? '']).text}`
+  return `The authorization server answered with ${readRefusal(status, readDocument(body), [token, formEncode(token), secret ?? '', formEncode(secret ?? '')]).text}`
 }
