@@ -2,6 +2,9 @@
 import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 
+/** In which condition a keyring is. */
+export type KeyringCondition = 'unlocked' | 'locked' | 'volatile' | 'no-collection'
+
 const [condition = 'unlocked'] = process.argv.slice(2)
 const SERVICE = 'org.freedesktop.Secret.Service'
 const LOGIN = '/org/freedesktop/secrets/collection/login'
@@ -26,7 +29,8 @@ const isThere = async (): Promise<boolean> =>
 
 // Without a password at its start there is only the collection that lives in memory, and no default.
 const unlock = condition === 'no-collection' ? [] : ['--unlock']
-const daemon = spawn('gnome-keyring-daemon', ['--foreground', ...unlock, '--components=secrets'], {
+const DAEMON = 'gnome-keyring-daemon'
+const daemon = spawn(DAEMON, ['--foreground', ...unlock, '--components=secrets'], {
   stdio: ['pipe', 'ignore', 'ignore'],
 })
 daemon.stdin.end('password')

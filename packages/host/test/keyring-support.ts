@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nodePlatform } from '@convoke/wire'
 import type { KeyringPlatform } from '../src/store/index.ts'
+import type { KeyringCondition } from './keyring-bus.ts'
 
-/** In which condition the keyring is. */
-export type KeyringCondition = 'unlocked' | 'locked' | 'volatile' | 'no-collection'
+/** Made for this: a bus that ends with what it runs. */
+const BUS = 'dbus-run-session'
 
 /** A keyring, and a platform whose programs find it. Hold it with `await using`. */
 export interface TestKeyring extends AsyncDisposable {
@@ -35,7 +36,7 @@ export async function startKeyring(condition: KeyringCondition = 'unlocked'): Pr
     TMPDIR: folder('tmp'),
   }
   const program = join(import.meta.dirname, 'keyring-bus.ts')
-  const child = spawn('dbus-run-session', ['--', process.execPath, program, condition], {
+  const child = spawn(BUS, ['--', process.execPath, program, condition], {
     env,
     stdio: ['pipe', 'pipe', 'ignore'],
   })

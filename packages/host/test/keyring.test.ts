@@ -110,6 +110,12 @@ verifies(
     nodePlatform.kill(hanging.pid, 'SIGCONT' as NodeJS.Signals, 'process')
     expect(await store.get('a')).toMatchObject({ kind: 'found', value: 'kept' })
     expect(await storeIn(hanging.platform, { service: 'impatient' }).get('a')).toEqual({ kind: 'absent' })
+    // A program that does not even notice the end of its input is killed.
+    const deaf = join(root, 'deaf.mjs')
+    writeFileSync(deaf, 'for (;;);')
+    expect(await probeKeyring({ platform: withProgram(keyring.platform, deaf) })).toMatchObject({
+      because: 'no-answer',
+    })
   },
   90_000,
 )
@@ -146,10 +152,18 @@ verifies('auth.024', async () => {
 
 verifies('auth.025', async () => {
   await using locked = await startKeyring('locked')
-  expect(await probeKeyring({ platform: locked.platform, timeoutMs: PROBE_MS })).toMatchObject({
-    kind: 'unusable',
-    because: 'locked',
-  })
+  const started: string[] = []
+  const { spawn } = locked.platform
+  const platform: KeyringPlatform = {
+    ...locked.platform,
+    spawn: (spec) => {
+      started.push(spec.command)
+      return spawn(spec)
+    },
+  }
+  expect(await probeKeyring({ platform, timeoutMs: PROBE_MS })).toMatchObject({ kind: 'unusable', because: 'locked' })
+  // Writing would have shown a prompt to whoever sits there.
+  expect(started).toEqual(['dbus-send', 'dbus-send'])
   const store = storeIn(locked.platform, { answerMs: PROBE_MS })
   await expect(store.set('a', 'x')).rejects.toThrow(KeyringError)
 })

@@ -5,6 +5,9 @@ import { join } from 'node:path'
 import { nodePlatform } from '@convoke/wire'
 import { FileLock, FileStore } from '../src/store/index.ts'
 
+/** What a contender does. */
+export type LockTask = 'count' | 'write' | 'hold'
+
 const [directory = '', task = 'count'] = process.argv.slice(2)
 const LIMITS = { keysMax: 1_000, valueBytesMax: 1_000, totalBytesMax: 1_000_000, whenFull: 'refuse' } as const
 const WRITTEN = 20

@@ -10,6 +10,7 @@ import { verifies } from '@convoke/testkit'
 import { nodePlatform } from '@convoke/wire'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { FileLock, FileStore } from '../src/store/index.ts'
+import type { LockTask } from './store-lock-child.ts'
 
 const ROUNDS = Number(process.env['CONVOKE_LOCK_ROUNDS'] ?? 40)
 const SEED = Number(process.env['CONVOKE_LOCK_SEED'] ?? Date.now() % 1_000_000)
@@ -50,7 +51,7 @@ const linesOf = (directory: string): string[] =>
   readFileSync(join(directory, 'log'), 'utf8').split('\n').filter(Boolean)
 
 /** A contender that is loaded and waits for its sign. */
-async function contender(directory: string, task: string): Promise<ChildProcess> {
+async function contender(directory: string, task: LockTask): Promise<ChildProcess> {
   const file = join(import.meta.dirname, 'store-lock-child.ts')
   const child = spawn(process.execPath, ['--conditions=@convoke/source', file, directory, task], {
     stdio: ['pipe', 'pipe', 'inherit'],
