@@ -152,20 +152,24 @@ for (const client of CLIENTS)
       expect(session.era).toBe('legacy')
       expect(phases).toEqual(['waiting', 'over'])
       // What was used up before and what comes after make the budget together.
+      let refuse = (): void => {}
       await using silent = await startHttp((_message, response, request) => {
         if (request.headers.authorization === 'Bearer 2') return // never answers
-        return response.writeHead(401).end()
+        refuse = () => response.writeHead(401).end()
       })
       const failed = failure(
         connect(silent.url, { client, authorization: wallet }, { platform, startupTimeoutMs: 10_000 }),
       )
+      await until(() => silent.log.length === 1)
+      platform.pass(4_000)
+      refuse()
       await until(() => wallet.asked.length === 1)
       platform.pass(100_000)
       wallet.asked.pop()?.give()
       await until(() => silent.log.length === 2)
-      platform.pass(5_000)
+      platform.pass(3_000)
       expect(silent.openConnections).toBe(1)
-      platform.pass(5_000)
+      platform.pass(3_000)
       expect(await failed).toMatchObject({
         code: 'timed-out',
         message: 'The server did not start within 10000 ms',
