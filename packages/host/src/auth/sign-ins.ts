@@ -206,6 +206,8 @@ export class SignIns {
     const facts = { env, hasAccount: this.#options.hasAccount(definition), nowMs: port.dateMs(), mode: stores.mode }
     if (!this.#applies(definition) || isMachine(definition)) return statusOfSignIn(definition, facts)
     const reading = await this.#index.read(serverOf(definition))
+    // What is switched off is not asked, and nobody has to sign in for it.
+    if (reading.kind === 'none' && !definition.enabled) return statusOfSignIn(definition, facts)
     if (reading.kind === 'none' && probe) {
       const wants = await this.#wantsSignIn(definition, signal)
       return statusOfSignIn(definition, { ...facts, reading, wants })

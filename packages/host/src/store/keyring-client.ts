@@ -97,7 +97,8 @@ export class KeyringClient {
   /** Ends the program. Another one is started if it is asked again. Resolves when it has gone. */
   async close(): Promise<void> {
     const running = this.#running
-    if (running === undefined) return
+    if (running === undefined) return // Whoever waits for its end must not be ended by having nothing else to do.
+    ;(running.child as { ref?: () => void }).ref?.()
     this.#end(running, { kind: 'failed', because: 'no-answer', detail: 'the keyring was closed' })
     await running.closed
   }
