@@ -243,6 +243,7 @@ class RunningHost implements Host {
       authorization: (definition) =>
         this.#trust.authorization(definition, (signedIn) => this.#signIns.authorizationFor(signedIn)),
       credentials: options.credentials ?? (options.authorization === undefined ? this.#signIns : undefined),
+      credentialsAre: options.credentials === undefined ? 'own' : 'program',
       account: (definition) => this.#trust.accountKey(definition),
       introduction: (server) => this.#trust.introduction(server),
       entitlements: options.entitlements,

@@ -402,6 +402,7 @@ describe('on disk', () => {
       remove: (key) => memory.remove(key),
       keys: (prefix) => memory.keys(prefix),
       compareAndSwap: (key, expected, value) => memory.compareAndSwap(key, expected, value),
+      lock: (key, options) => memory.lock(key, options),
     }
     const cache = cacheOver(store, () => nowMs)
     const publishAndFlush = async (name: string): Promise<number> => {

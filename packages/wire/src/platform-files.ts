@@ -42,6 +42,8 @@ export interface FilesPort {
 const fs = (): typeof Fs => process.getBuiltinModule('node:fs') as typeof Fs
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
 let written = 0
+/** Another process may have had the same number before, and left a file behind. */
+const run = Math.floor(performance.timeOrigin * 1_000) % 1e12
 
 /** The real files. */
 export const nodeFiles: FilesPort = {
@@ -68,15 +70,15 @@ export const nodeFiles: FilesPort = {
   },
   async writeAtomic(path, data, { mode = 0o600, durable = true, onlyNew = false } = {}) {
     const { promises } = fs()
-    const temporary = `${path}.${process.pid}.${++written}.tmp`
+    const temporary = `${path}.${process.pid}.${run + ++written}.tmp`
     const handle = await promises.open(temporary, 'wx', mode)
     try {
-      await handle.writeFile(data)
-      if (durable) await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    try {
+      try {
+        await handle.writeFile(data)
+        if (durable) await handle.sync()
+      } finally {
+        await handle.close()
+      }
       if (onlyNew) await promises.link(temporary, path).then(() => promises.rm(temporary, { force: true }))
       else await promises.rename(temporary, path)
     } catch (error) {

@@ -36,6 +36,8 @@ const KEY_CHARS = 32
 /** Entries by the name and the URL of a server. */
 export class SignInIndex {
   readonly #store: KeyValueStore
+  /** A listing under way: most servers have no entry, and one look at the folder tells that of all of them. */
+  #listing: Promise<ReadonlySet<string>> | undefined
 
   constructor(store: KeyValueStore) {
     this.#store = store
@@ -43,13 +45,15 @@ export class SignInIndex {
 
   /** Never rejects. */
   async read(server: SignInEntry['server']): Promise<IndexReading> {
+    const key = keyOf(server)
     try {
-      const found = await this.#store.get(keyOf(server))
+      if (!(await this.#keys()).has(key)) return { kind: 'none' }
+      const found = await this.#store.get(key)
       if (found.kind === 'absent') return { kind: 'none' }
       if (found.kind === 'damaged') return { kind: 'unreadable', because: found.because }
       const entry = readEntry(found.value)
       // The key is only a digest: what the entry says of itself counts.
-      if (entry === undefined || keyOf(entry.server) !== keyOf(server))
+      if (entry === undefined || keyOf(entry.server) !== key)
         return { kind: 'unreadable', because: 'it is no entry of this server' }
       return { kind: 'entry', entry, text: found.value }
     } catch (error) {
@@ -60,6 +64,7 @@ export class SignInIndex {
   /** Puts the entry in place of whatever there is. @throws {StoreError} */
   async write(entry: SignInEntry): Promise<void> {
     await this.#store.set(keyOf(entry.server), JSON.stringify(entry))
+    this.#listing = undefined // one that began before may not show it
   }
 
   /** Puts `entry` (undefined: nothing) in the place of what was read. @returns whether that was still there. @throws {StoreError} */
@@ -73,10 +78,14 @@ export class SignInIndex {
     await this.#store.remove(keyOf(server))
   }
 
-  /** Every entry that can be read. @throws {StoreError} */
-  async entries(): Promise<readonly SignInEntry[]> {
-    const found = await Promise.all((await this.#store.keys()).map((key) => this.#store.get(key)))
-    return found.flatMap((one) => (one.kind === 'found' ? (readEntry(one.value) ?? []) : []))
+  #keys(): Promise<ReadonlySet<string>> {
+    const listing: Promise<ReadonlySet<string>> = (this.#listing ??= this.#store
+      .keys()
+      .then((keys) => new Set(keys))
+      .finally(() => {
+        if (this.#listing === listing) this.#listing = undefined
+      }))
+    return listing
   }
 }
 

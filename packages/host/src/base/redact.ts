@@ -13,10 +13,12 @@ export function redact(text: string, secrets: readonly string[]): string {
   return clean
 }
 
-/** As it is, as JSON spells it, in an address, and in Base64. */
+/** As it is, as JSON spells it, in an address, in a form, and in Base64. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  const coded = [encodeURIComponent(bytes.toString()), bytes.toString('base64'), bytes.toString('base64url')]
+  const text = bytes.toString()
+  const form = new URLSearchParams({ '': text }).toString().slice(1)
+  const coded = [encodeURIComponent(text), form, bytes.toString('base64'), bytes.toString('base64url')]
   return [secret, JSON.stringify(secret).slice(1, -1), ...coded]
 }
 

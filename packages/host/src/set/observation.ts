@@ -257,10 +257,11 @@ function placeOf(resolved: ResolvedEnvironment): object | string {
 
 async function readCredentials(
   definition: ServerDefinition,
-  { protocol, credentials }: SetSettings,
+  { protocol, credentials, credentialsAre }: SetSettings,
 ): Promise<CredentialReading> {
   if (credentials === undefined || definition.transport.kind !== 'http') return NO_CREDENTIALS
   const abort = new AbortController()
+  if (credentialsAre === 'own') return credentials.read(definition, { signal: abort.signal }).catch(() => UNREADABLE)
   const timer = protocol.platform.setTimer(() => abort.abort(), CREDENTIALS_MS_MAX)
   try {
     return readingIn(await untilAborted(credentials.read(definition, { signal: abort.signal }), abort.signal))

@@ -32,6 +32,8 @@ export interface SetSettings {
   readonly authorization: ((definition: ServerDefinition) => Authorization | undefined) | undefined
   /** Absent: no sign-in is stored anywhere. */
   readonly credentials: Credentials | undefined
+  /** `program`: a reader that may take any time is given up; `own`: files of this machine, which a plan reads of anyway. */
+  readonly credentialsAre: 'own' | 'program'
   /** The interned key of the account that speaks for a server; undefined where none does. */
   readonly account: ((definition: ServerDefinition) => AuthScopeKey | undefined) | undefined
   /** What this side tells servers of itself: capabilities and extensions. */
