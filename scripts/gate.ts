@@ -2,6 +2,9 @@
 import './assert-node.ts'
 import { GATE_STEPS } from './gate-steps.ts'
 import { runSteps } from './steps.ts'
+import { ensureSystemPackages } from './system-packages.ts'
+
+ensureSystemPackages()
 
 const { passed, failed } = await runSteps(GATE_STEPS)
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
