@@ -158,21 +158,21 @@ for (const client of CLIENTS)
         refuse = () => response.writeHead(401).end()
       })
       const failed = failure(
-        connect(silent.url, { client, authorization: wallet }, { platform, startupTimeoutMs: 10_000 }),
+        connect(silent.url, { client, authorization: wallet }, { platform, startupTimeoutMs: 100_000 }),
       )
       await until(() => silent.log.length === 1)
-      platform.pass(4_000)
+      platform.pass(40_000)
       refuse()
       await until(() => wallet.asked.length === 1)
       platform.pass(100_000)
       wallet.asked.pop()?.give()
       await until(() => silent.log.length === 2)
-      platform.pass(3_000)
+      platform.pass(30_000)
       expect(silent.openConnections).toBe(1)
-      platform.pass(3_000)
+      platform.pass(30_000)
       expect(await failed).toMatchObject({
         code: 'timed-out',
-        message: 'The server did not start within 10000 ms',
+        message: 'The server did not start within 100000 ms',
         details: { limit: 'startup' },
       })
     })
