@@ -28,6 +28,8 @@ export interface SignInSettings {
    * the file; `memory`: until the host is closed. What has been chosen for a sign-in holds for its life. Default `auto`.
    */
   readonly store?: StoreMode
+  /** How long a keyring may take to prove itself before somebody signs in, in milliseconds. Default 2,000. */
+  readonly keyringProbeMs?: number
   /** Default: `sign-ins` in `stateDirectory`; without that, sign-ins are kept in memory. */
   readonly directory?: string
   /** The key of the encrypted files; made with the first of them. Keep it apart from them. Default: `sign-ins.key` beside `directory`. */
@@ -96,6 +98,7 @@ function storesOf(settings: SignInSettings, directory: string | undefined, platf
   if (directory === undefined || mode === 'memory')
     return new SignInStores(mode === 'auto' ? 'memory' : mode, { memory: () => memory })
   const keyFile = settings.keyFile ?? `${directory}.key`
+  const probeLimit = settings.keyringProbeMs === undefined ? {} : { timeoutMs: settings.keyringProbeMs }
   const keyring = new KeyringStore({
     platform,
     lockDirectory: `${directory}/keyring-locks`,
@@ -103,7 +106,7 @@ function storesOf(settings: SignInSettings, directory: string | undefined, platf
   })
   return new SignInStores(mode, {
     memory: () => memory,
-    keyring: { probe: () => probeKeyring({ platform }), open: () => keyring },
+    keyring: { probe: () => probeKeyring({ platform, ...probeLimit }), open: () => keyring },
     async file() {
       const key = await openSealingKey({ platform, path: keyFile })
       const limits = sealedLimits(RECORD_LIMITS)

@@ -229,7 +229,7 @@ verifies('auth.155', async () => {
   leaving.abort()
   expect(await left).toMatchObject({ error: { code: 'CANCELLED' } })
   // A short limit of a call does not run while it waits for its credentials.
-  const short = host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready', timeoutMs: 400 } as never)
+  const short = host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready', timeoutMs: 400 })
   await new Promise((resolve) => setTimeout(resolve, 600))
   await authorization.set({ hold: undefined })
   expect(await short).toMatchObject({ kind: 'ok' })

@@ -175,4 +175,22 @@ export const signIns: readonly Requirement[] = [
     milestone: 3,
     source: 'A49',
   },
+  {
+    id: 'auth.163',
+    text: 'a sign-in that went to the keyring is found, renewed and deleted there by every program, and no file holds a token',
+    milestone: 3,
+    source: '03 §5.5, §10 "OAuth storage"; 05 §F',
+  },
+  {
+    id: 'auth.164',
+    text: 'a keyring that does not answer later is told as that: no other store is looked into, nothing is taken for a sign-out, and what is in memory goes on',
+    milestone: 3,
+    source: '03 §5.5, §11, 6; 05 §F',
+  },
+  {
+    id: 'auth.165',
+    text: 'where a sign-in will be kept is decided before a page is opened, is said with its reason, and holds for the life of that sign-in',
+    milestone: 3,
+    source: '03 §5.5; 05 §F',
+  },
 ]
