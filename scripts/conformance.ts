@@ -3,12 +3,19 @@
 import './assert-node.ts'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Score, score } from '../packages/testkit/conformance/scores.ts'
+import {
+  type Score,
+  type ScoreOptions,
+  score,
+  scoreExtensions,
+  type Tally,
+} from '../packages/testkit/conformance/scores.ts'
 import {
   type Leg,
   REVISIONS,
   type Revision,
   requiredScenarios,
+  type ScenarioOutcome,
   type Subject,
 } from '../packages/testkit/conformance/suite.ts'
 import { exitOnSignals } from '../packages/testkit/src/end-with-us.ts'
@@ -21,6 +28,7 @@ const HELP = `npm run conformance -- [options]
   --revision DATE            only this revision (default: ${REVISIONS.join(' and ')})
   --server gateway|fixture   whom the server scenarios meet (default: gateway)
   --url URL                  … or a server that runs already
+  --extensions               in place of all these: the sign-ins of clients that no set demands
   --only REGEX               only scenarios whose name matches
   --concurrency N            scenarios at a time (default: 1)
   --verbose                  the suite's output of every scenario, not of failed ones alone
@@ -32,6 +40,7 @@ const { values: options } = parseArgs({
     revision: { type: 'string' },
     server: { type: 'string', default: 'gateway' },
     url: { type: 'string' },
+    extensions: { type: 'boolean', default: false },
     only: { type: 'string' },
     concurrency: { type: 'string', default: '1' },
     verbose: { type: 'boolean', default: false },
@@ -89,22 +98,30 @@ async function judge(leg: Leg, revision: Revision): Promise<Score> {
 
 async function scoreOf(leg: Leg, revision: Revision): Promise<Score> {
   await using who = await judged(leg)
-  return await score(leg, revision, who.subject, {
+  return await score(leg, revision, who.subject, scoreOptions(leg))
+}
+
+function scoreOptions(leg: Leg): ScoreOptions {
+  return {
     ...(options.only === undefined ? {} : { only: new RegExp(options.only) }),
     concurrency: Number(options.concurrency),
-    onOutcome({ scenario, passed, durationMs, output }) {
+    onOutcome({ scenario, revision, passed, durationMs, output }: ScenarioOutcome) {
       log.write(`  ${passed ? 'ok' : 'FAILED'} ${leg} ${revision} ${scenario} (${durationMs} ms)\n`)
       if (!passed || options.verbose) log.write(`${output.replace(/^/gm, '    ')}\n`)
     },
-  })
+  }
 }
 
 /** With a filter, the scenarios that were run are what is demanded. */
-function goalOf({ run, target }: Score): number {
+function goalOf({ run, target }: Tally): number {
   return options.only === undefined ? target : run
 }
 
-async function main(): Promise<void> {
+function summarize(what: string, tally: Tally): void {
+  log.write(`${what}: ${tally.passed}/${goalOf(tally)} (${Math.round(tally.durationMs / 1000)} s)\n`)
+}
+
+async function judgeRequired(): Promise<void> {
   const scores: Score[] = []
   for (const leg of LEGS.filter((one) => options.leg === undefined || one === options.leg)) {
     for (const revision of REVISIONS.filter((one) => options.revision === undefined || one === options.revision)) {
@@ -114,16 +131,21 @@ async function main(): Promise<void> {
   const ran = scores.filter((one) => goalOf(one) > 0)
   if (options.json)
     process.stdout.write(`${JSON.stringify({ version: 1, server: options.server, scores: ran }, null, 2)}\n`)
-  for (const one of ran) {
-    const seconds = Math.round(one.durationMs / 1000)
-    log.write(`${one.leg} ${one.revision}: ${one.passed}/${goalOf(one)} (${seconds} s)\n`)
-  }
+  for (const one of ran) summarize(`${one.leg} ${one.revision}`, one)
   const passed = ran.reduce((sum, one) => sum + one.passed, 0)
   await report(passed, ran.reduce((sum, one) => sum + goalOf(one), 0) - passed)
+}
+
+async function judgeExtensions(): Promise<void> {
+  await using who = await judged('client')
+  const extensions = await scoreExtensions(who.subject, scoreOptions('client'))
+  if (options.json) process.stdout.write(`${JSON.stringify({ version: 1, extensions }, null, 2)}\n`)
+  summarize('extensions', extensions)
+  await report(extensions.passed, goalOf(extensions) - extensions.passed)
 }
 
 if (options.help) process.stdout.write(HELP)
 else {
   exitOnSignals()
-  await main()
+  await (options.extensions ? judgeExtensions() : judgeRequired())
 }

@@ -1,36 +1,61 @@
 // The client under test for the suite's client scenarios: our host with one server, `node client.ts URL`, the scenario in the environment.
 import {
   type Binding,
+  type CallOutcome,
   type CatalogTool,
   createHost,
   defineServer,
+  type Host,
   type JsonObject,
-  memoryAuthorization,
+  nodePlatform,
 } from '@convoke/host'
-
-interface ScenarioContext {
-  readonly client_id?: string
-  readonly client_secret?: string
-  readonly toolCalls?: readonly { readonly name: string; readonly arguments: JsonObject }[]
-}
+import { exitOnSignals } from '../src/end-with-us.ts'
+import { openIdentity, type Scenario, type ScenarioContext } from './client-identity.ts'
 
 const SERVER = 'judge'
-const url = process.argv.at(-1) ?? ''
-const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
-const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as ScenarioContext
-const { client_id: id, client_secret: secret } = context
+/** The first sign-in, and one more for what a tool wants besides: a server that is not content then never is. */
+const SIGN_INS_MAX = 2
+/** The person agrees at once; a page that leads nowhere is not waited for as long as people are. */
+const SIGN_IN_TIMEOUT_MS = 20_000
 
-const authorization = memoryAuthorization({
-  serverUrl: url,
-  redirectUrl: 'http://localhost:3000/callback',
-  clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
-  ...(id === undefined ? {} : { client: { id, ...(secret === undefined ? {} : { secret }) } }),
-  /** A browser whose person agrees at once. */
-  async openPage(page) {
-    const answer = await fetch(page, { redirect: 'manual' })
-    return new URL(answer.headers.get('location') ?? '', page).searchParams
-  },
-})
+const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as ScenarioContext
+const judged: Scenario = {
+  name: process.env['MCP_CONFORMANCE_SCENARIO'] ?? '',
+  url: process.argv.at(-1) ?? '',
+  context,
+}
+const { name: scenario, url } = judged
+let signIns = 0
+
+/** A browser whose person agrees at once. It goes where it is sent, and once: a callback answers a page. */
+async function agree(page: string): Promise<void> {
+  const answer = await fetch(page, { redirect: 'manual' })
+  const back = answer.headers.get('location')
+  if (back === null) throw new Error(`The sign-in page answered with HTTP ${answer.status} and leads nowhere`)
+  const ended = await fetch(new URL(back, page), { redirect: 'manual' })
+  await ended.text()
+}
+
+/** @returns false: there have been enough, or nobody signs in here. */
+async function signIn(host: Host): Promise<boolean> {
+  const [definition] = host.definitions
+  if (definition?.oauth?.grant !== undefined || signIns === SIGN_INS_MAX) return false
+  signIns += 1
+  const { issuer, scopes } = await host.signIn(SERVER, { openPage: agree, timeoutMs: SIGN_IN_TIMEOUT_MS })
+  process.stderr.write(`signed in at ${issuer} (${scopes?.join(' ') ?? 'scopes not told'})\n`)
+  return true
+}
+
+/** Until the server is ready, or can never be. */
+async function start(host: Host): Promise<void> {
+  for (;;) {
+    await host.whenSettled({ servers: [SERVER] })
+    const [status] = host.statuses
+    if (status?.state === 'ready') return
+    if (status?.state === 'needs-auth' && (await signIn(host))) continue
+    throw new Error(`${status?.state}: ${status?.reason?.code} ${status?.reason?.message}`)
+  }
+}
 
 /** What a person accepts who changes nothing in the form. */
 function acceptDefaults({ requestedSchema }: JsonObject): JsonObject {
@@ -49,15 +74,28 @@ function argumentsFor(name: string, tools: readonly CatalogTool[]): JsonObject {
   return { schema: tools.find(({ rawName }) => rawName === 'json_schema_2020_12_tool')?.inputSchema ?? {} }
 }
 
-async function callAll(binding: Binding): Promise<void> {
-  for (const note of binding.notes) process.stderr.write(`${JSON.stringify(note)}\n`)
-  const calls =
-    context.toolCalls ??
-    binding.tools.map(({ rawName }) => ({ name: rawName, arguments: argumentsFor(rawName, binding.tools) }))
-  for (const { name, arguments: args } of calls) {
+/** One call; where credentials are refused the person is asked, as often as there is sense in it. */
+async function call(host: Host, name: string, args: JsonObject): Promise<CallOutcome> {
+  for (;;) {
+    await using binding = await host.bind()
     const tool = binding.tools.find(({ rawName }) => rawName === name)
     if (tool === undefined) throw new Error(`The scenario calls "${name}", which is not listed`)
     const outcome = await binding.call(tool, args)
+    if (!isRefused(outcome) || !(await signIn(host))) return outcome
+    await start(host)
+  }
+}
+
+function isRefused(outcome: CallOutcome): boolean {
+  return 'error' in outcome && (outcome.error.code === 'AUTH_REQUIRED' || outcome.error.code === 'AUTH_FAILED')
+}
+
+async function callAll(host: Host, { notes, tools }: Binding): Promise<void> {
+  for (const note of notes) process.stderr.write(`${JSON.stringify(note)}\n`)
+  const calls =
+    context.toolCalls ?? tools.map(({ rawName }) => ({ name: rawName, arguments: argumentsFor(rawName, tools) }))
+  for (const { name, arguments: args } of calls) {
+    const outcome = await call(host, name, args)
     if (!('error' in outcome)) continue
     if (scenario.startsWith('auth/')) throw outcome.error
     process.stderr.write(`${name}: ${outcome.error.code} ${outcome.error.message}\n`)
@@ -71,18 +109,25 @@ async function readFirst(binding: Binding): Promise<void> {
   if (prompt !== undefined) await binding.getPrompt(prompt.name, {})
 }
 
+exitOnSignals()
+using identity = await openIdentity(judged)
+const { oauth, enterprise, env } = identity
+const transport = { kind: 'http', url, headers: {}, envHeaders: {} } as const
 await using host = await createHost({
-  definitions: [defineServer({ name: SERVER, transport: { kind: 'http', url, headers: {}, envHeaders: {} } })],
-  authorization: () => authorization,
+  definitions: [defineServer({ name: SERVER, transport, ...(oauth === undefined ? {} : { oauth }) })],
+  signIns: {
+    store: 'memory',
+    clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
+    ...(enterprise === undefined ? {} : { enterprise }),
+  },
+  platform: { ...nodePlatform, env: { ...nodePlatform.env, ...env } },
   handlers: {
     elicit: async (params) => acceptDefaults(params),
     roots: async () => ({ roots: [] }),
     sample: async () => ({ model: 'none', role: 'assistant', content: { type: 'text', text: 'An answer' } }),
   },
 })
-await host.whenSettled({ servers: [SERVER] })
-const [status] = host.statuses
-if (status?.state !== 'ready') throw new Error(`${status?.state}: ${status?.reason?.code} ${status?.reason?.message}`)
+await start(host)
 await using binding = await host.bind()
-await callAll(binding)
+await callAll(host, binding)
 if (scenario === 'http-standard-headers') await readFirst(binding)

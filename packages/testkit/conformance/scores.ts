@@ -1,17 +1,30 @@
-// Runs the required scenarios of one leg and revision, one at a time, and counts.
-import { type Leg, type Revision, requiredScenarios, runScenario, type ScenarioOutcome, type Subject } from './suite.ts'
+// Runs the scenarios of one set, one at a time, and counts.
+import { EXTENSION_RUNS } from './extensions.ts'
+import {
+  type Leg,
+  type Revision,
+  requiredScenarios,
+  runScenario,
+  type ScenarioOutcome,
+  type ScenarioRun,
+  type Subject,
+} from './suite.ts'
 
-/** What one required set came to. */
-export interface Score {
-  readonly leg: Leg
-  readonly revision: Revision
+/** What the scenarios of one set came to. */
+export interface Tally {
   readonly passed: number
   /** Scenarios that were run; with a filter fewer than the set has. */
   readonly run: number
-  /** What the frozen set demands. */
+  /** How many the set has. */
   readonly target: number
   readonly durationMs: number
   readonly failed: readonly ScenarioOutcome[]
+}
+
+/** What one required set came to; `target` is what the frozen set demands. */
+export interface Score extends Tally {
+  readonly leg: Leg
+  readonly revision: Revision
 }
 
 export interface ScoreOptions {
@@ -28,16 +41,29 @@ export async function score(
   leg: Leg,
   revision: Revision,
   subject: Subject,
-  { only, concurrency = 1, onOutcome }: ScoreOptions = {},
+  options: ScoreOptions = {},
 ): Promise<Score> {
+  const runs = requiredScenarios(revision, leg).map((scenario) => ({ scenario, revision }))
+  return { leg, revision, ...(await count(runs, subject, options)) }
+}
+
+/** The sign-ins that no set demands. Nothing is tried a second time. */
+export async function scoreExtensions(subject: Subject, options: ScoreOptions = {}): Promise<Tally> {
+  return count(EXTENSION_RUNS, subject, options)
+}
+
+async function count(
+  runs: readonly ScenarioRun[],
+  subject: Subject,
+  { only, concurrency = 1, onOutcome }: ScoreOptions,
+): Promise<Tally> {
   const startedAtMs = performance.now()
-  const required = requiredScenarios(revision, leg)
-  const waiting = required.filter((scenario) => only?.test(scenario) ?? true)
+  const waiting = runs.filter(({ scenario }) => only?.test(scenario) ?? true)
   const run = waiting.length
   const outcomes: ScenarioOutcome[] = []
   const worker = async (): Promise<void> => {
-    for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
-      const outcome = await runScenario(scenario, revision, subject)
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const outcome = await runScenario(next, subject)
       outcomes.push(outcome)
       onOutcome?.(outcome)
     }
@@ -45,11 +71,9 @@ export async function score(
   await Promise.all(Array.from({ length: concurrency }, worker))
   const failed = outcomes.filter(({ passed }) => !passed)
   return {
-    leg,
-    revision,
     passed: outcomes.length - failed.length,
     run,
-    target: required.length,
+    target: runs.length,
     durationMs: Math.round(performance.now() - startedAtMs),
     failed,
   }

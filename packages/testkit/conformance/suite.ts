@@ -9,12 +9,22 @@ import { endGroup, endWithUs } from '../src/end-with-us.ts'
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const
 export type Revision = (typeof REVISIONS)[number]
 
+/** One scenario on the wire of one revision. */
+export interface ScenarioRun {
+  readonly scenario: string
+  /** `2025-03-26` has no frozen list. */
+  readonly revision: Revision | '2025-03-26'
+  /** The suite runs those in no revision unless it is told to. Default false. */
+  readonly isExtension?: boolean
+}
+
 /** Which side of the protocol is judged. */
 export type Leg = 'client' | 'server'
 
 /** How one scenario ended. `output` is what the suite printed. */
 export interface ScenarioOutcome {
   readonly scenario: string
+  readonly revision: ScenarioRun['revision']
   readonly passed: boolean
   readonly durationMs: number
   readonly output: string
@@ -29,6 +39,7 @@ const PROCESS_TIMEOUT_MS = 90_000
 const OUTPUT_CHARS_MAX = 200_000
 
 const suiteDirectory = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'))
+const suiteFile = join(suiteDirectory, 'dist/index.js')
 
 /** The required scenarios of a revision, from the suite's `requirements/REVISION.yaml` (two plain lists among comments). */
 export function requiredScenarios(revision: Revision, leg: Leg): string[] {
@@ -38,15 +49,25 @@ export function requiredScenarios(revision: Revision, leg: Leg): string[] {
   return lines.slice(start, start + length).map((line) => line.slice('  - '.length).trim())
 }
 
+/** The names of the scenarios for clients that the suite has, of every revision and none. */
+export async function clientScenarios(): Promise<string[]> {
+  const { output } = await run([suiteFile, 'list', '--client'])
+  return output.split('\n').flatMap((line) => /^ {2}- (\S+) \[/.exec(line)?.[1] ?? [])
+}
+
 /** Runs one scenario once. Never rejects; nothing of it is left running. */
-export async function runScenario(scenario: string, revision: Revision, subject: Subject): Promise<ScenarioOutcome> {
+export async function runScenario(
+  { scenario, revision, isExtension = false }: ScenarioRun,
+  subject: Subject,
+): Promise<ScenarioOutcome> {
   const startedAtMs = performance.now()
   const [leg, who, what]: [Leg, string, string] =
     'url' in subject ? ['server', '--url', subject.url] : ['client', '--command', subject.command]
-  const args = [join(suiteDirectory, 'dist/index.js'), leg, who, what, '--scenario', scenario]
-  const { code, output } = await run([...args, '--spec-version', revision, '--timeout', String(SCENARIO_TIMEOUT_MS)])
+  const args = [suiteFile, leg, who, what, '--scenario', scenario, '--spec-version', revision]
+  const force = isExtension ? ['--force'] : []
+  const { code, output } = await run([...args, ...force, '--timeout', String(SCENARIO_TIMEOUT_MS)])
   const durationMs = Math.round(performance.now() - startedAtMs)
-  return { scenario, passed: code === 0 && hasChecks(output), durationMs, output }
+  return { scenario, revision, passed: code === 0 && hasChecks(output), durationMs, output }
 }
 
 /** A scenario that checked nothing has shown nothing. */

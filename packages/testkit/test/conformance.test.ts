@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { EXTENSION_RUNS } from '../conformance/extensions.ts'
 import { score } from '../conformance/scores.ts'
-import { REVISIONS, requiredScenarios } from '../conformance/suite.ts'
+import { clientScenarios, REVISIONS, requiredScenarios } from '../conformance/suite.ts'
 import { freePort, startSdk2Http, verifies } from '../src/index.ts'
 
 const SCENARIO = /^(tools-call-simple-text|input-required-result-request-state)$/
@@ -16,6 +17,13 @@ test('the frozen lists hold what the suite demands', () => {
     ['2026-07-28', 32, 37],
   ])
 })
+
+test('every sign-in that the suite knows is in a frozen list or among the extensions', async () => {
+  const required = REVISIONS.flatMap((revision) => requiredScenarios(revision, 'client'))
+  const others = (await clientScenarios()).filter((name) => name.startsWith('auth/') && !required.includes(name))
+  expect(others).not.toEqual([])
+  expect(new Set(EXTENSION_RUNS.map(({ scenario }) => scenario))).toEqual(new Set(others))
+}, 60_000)
 
 verifies(
   'house.004',
