@@ -4,15 +4,21 @@ export {
   type Account,
   type AccountChange,
   type AccountSource,
+  type CallbackAccount,
+  type CallbackAccountOptions,
+  callbackAccount,
+  type DeviceCode,
   type EnterpriseSignIn,
-  type MemoryAuthorization,
-  type MemoryAuthorizationOptions,
-  memoryAuthorization,
+  type EnvironmentAccount,
   type SignedIn,
   type SignedOut,
+  type SignInAccount,
   type SignInOptions,
   type SignInStatus,
   type StoreMode,
+  type TokenAccount,
+  type TokenAccountOptions,
+  tokenAccount,
 } from './auth/index.ts'
 export {
   cleanLine,
@@ -106,6 +112,12 @@ export type {
 } from './events/index.ts'
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
 export { type ConfigureOptions, createHost, type Explanation, type Host } from './host.ts'
+export {
+  type EnvironmentAccountOptions,
+  environmentAccount,
+  openSignInAccount,
+  type SignInAccountOptions,
+} from './host-account.ts'
 export { createCatalogCache, type HostOptions } from './host-options.ts'
 export type { HostConfiguration } from './host-registry.ts'
 export type { SignInSettings } from './host-sign-ins.ts'

@@ -1,11 +1,18 @@
 export type { Account, AccountChange, AccountSource } from './account.ts'
 export { AccountAuth, type AuthScopeKey } from './account-auth.ts'
-export type { RenewalStep } from './grant-holder.ts'
 export {
-  type MemoryAuthorization,
-  type MemoryAuthorizationOptions,
-  memoryAuthorization,
-} from './memory-authorization.ts'
+  accountInVariable,
+  type CallbackAccount,
+  type CallbackAccountOptions,
+  callbackAccount,
+  type EnvironmentAccount,
+  SignInAccount,
+  type TokenAccount,
+  type TokenAccountOptions,
+  tokenAccount,
+} from './accounts/index.ts'
+export type { RenewalStep } from './grant-holder.ts'
+export type { DeviceCode } from './oauth/device.ts'
 export { usesStoredSignIn, type Variables } from './own-authorization.ts'
 export type { SignInStatus } from './sign-in-status.ts'
 export { SignInStores, type StoreMode } from './sign-in-stores.ts'

@@ -5,6 +5,7 @@ import { type KeyValueStore, StoreError } from '../store/index.ts'
 import type { RefreshAnswer } from './decide.ts'
 import type { Grant } from './grant.ts'
 import { GrantHolder, LOCK_WAIT_MS, type RenewalStep, SENTENCES, type TokenRequests } from './grant-holder.ts'
+import type { DeviceCode } from './oauth/device.ts'
 import type { SignInOptions as FlowOptions, RefreshOutcome, SignInServer } from './oauth/flow.ts'
 import type { MachineCredentials } from './oauth/machine-grants.ts'
 import type { OAuthPort } from './oauth/port.ts'
@@ -67,8 +68,19 @@ export interface SignInChange {
 /** How {@link SignIns.signIn} goes. */
 export type SignInOptions = Pick<
   FlowOptions,
-  'openPage' | 'onPage' | 'paste' | 'onPasteRefused' | 'onScopesDropped' | 'scopes' | 'timeoutMs' | 'signal'
->
+  | 'openPage'
+  | 'onPage'
+  | 'paste'
+  | 'onPasteRefused'
+  | 'onScopesDropped'
+  | 'scopes'
+  | 'scopesIfListed'
+  | 'timeoutMs'
+  | 'signal'
+> & {
+  /** Shown to the person, who enters the code in a browser of any device (RFC 8628). With it no page is opened and nobody waits for a browser here. */
+  onCode?(code: DeviceCode): void
+}
 
 /** A person has signed in. */
 export interface SignedIn {
@@ -311,9 +323,10 @@ export class SignIns {
     const granted = known?.tokens.scopes ?? known?.requestedScopes ?? []
     const wanted = before.kind === 'entry' ? (before.entry.wantedScopes ?? []) : []
     try {
-      const { signIn } = await oauth()
-      return await signIn({
-        ...options,
+      const { signIn, signInWithCode } = await oauth()
+      const { onCode, ...others } = options
+      const asked: FlowOptions = {
+        ...others,
         port,
         server: await this.#server(definition),
         challenge: this.#challenges.get(definition.name),
@@ -323,7 +336,8 @@ export class SignIns {
         clientMetadataUrl: client.metadataUrl,
         clientName: client.name,
         dpop: definition.oauth?.dpop,
-      })
+      }
+      return await (onCode === undefined ? signIn(asked) : signInWithCode({ ...asked, onCode }))
     } catch (error) {
       throw signInFailure(definition, error)
     }

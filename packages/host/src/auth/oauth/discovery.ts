@@ -239,12 +239,14 @@ class Search {
     { addresses, source, resource }: Pick<Discovery, 'addresses' | 'source'> & { resource?: ResourceFacts },
   ): Discovery {
     const { facts, authorizationEndpoint = '', registrationEndpoint, scopes: issuerScopes } = metadata
+    const { deviceAuthorizationEndpoint } = metadata
     const challengedScopes = this.#challenge?.scopes
     const discoveredScopes = resource === undefined ? issuerScopes : resource.scopes
     return {
       issuer: facts,
       authorizationEndpoint,
       ...(registrationEndpoint === undefined ? {} : { registrationEndpoint }),
+      ...(deviceAuthorizationEndpoint === undefined ? {} : { deviceAuthorizationEndpoint }),
       takesClientDocuments: metadata.takesClientDocuments,
       promisesIssuer: metadata.promisesIssuer,
       ...(issuerScopes === undefined ? {} : { issuerScopes }),
@@ -258,13 +260,15 @@ class Search {
   }
 
   /** Before a browser opens and a secret leaves. The door looks again when it connects. */
-  async #checkReach({ issuer, authorizationEndpoint, registrationEndpoint, addresses }: Discovery): Promise<void> {
+  async #checkReach(found: Discovery): Promise<void> {
+    const { issuer, authorizationEndpoint, registrationEndpoint, deviceAuthorizationEndpoint, addresses } = found
     const { port } = this.#options
     for (const [field, url] of [
       ['authorization_endpoint', authorizationEndpoint],
       ['token_endpoint', issuer.tokenEndpoint],
       ['registration_endpoint', registrationEndpoint],
       ['revocation_endpoint', issuer.revocationEndpoint],
+      ['device_authorization_endpoint', deviceAuthorizationEndpoint],
     ] as const)
       if (url !== undefined && url !== '') await checkReach(url, { field, addresses, port })
   }

@@ -28,6 +28,8 @@ export interface Discovery {
   readonly issuer: IssuerFacts
   readonly authorizationEndpoint: string
   readonly registrationEndpoint?: string
+  /** RFC 8628: people can sign in with a code, on another device. */
+  readonly deviceAuthorizationEndpoint?: string
   /** It takes the URL of a metadata document in place of a client id. */
   readonly takesClientDocuments: boolean
   /** It promises `iss` in each of its answers (RFC 9207). */
@@ -62,6 +64,8 @@ export interface SignInOptions extends Asking {
   readonly server: SignInServer
   /** Beats every other source; an empty list means: ask for none. */
   readonly scopes?: readonly string[] | undefined
+  /** Asked for besides, where the authorization server lists them and neither the caller nor the entry says which scopes are wanted. Default none. */
+  readonly scopesIfListed?: readonly string[] | undefined
   /** The `WWW-Authenticate` that led here. */
   readonly challenge?: string | undefined
   /** More is wanted: what was granted (or asked for) before is asked for again, besides what the challenge names. */

@@ -1,5 +1,6 @@
 // The protocol of sign-ins: everything that an OAuth client needs, over one port. What is kept, and when something is asked, is decided elsewhere.
 export { type Challenge, parseChallenge } from './challenge.ts'
+export { type DeviceCode, type DeviceSignInOptions, signInWithCode } from './device.ts'
 export { type DiscoverOptions, discover, probe } from './discovery.ts'
 export { type Dpop, type DpopKey, openDpop, type ProvenRequest } from './dpop.ts'
 export type {

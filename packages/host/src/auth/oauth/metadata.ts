@@ -26,6 +26,8 @@ export interface IssuerMetadata {
   /** Absent: nobody can sign in with a browser there. */
   readonly authorizationEndpoint?: string
   readonly registrationEndpoint?: string
+  /** RFC 8628. */
+  readonly deviceAuthorizationEndpoint?: string
   readonly takesClientDocuments: boolean
   readonly promisesIssuer: boolean
   readonly scopes?: readonly string[]
@@ -111,8 +113,8 @@ export function readIssuerMetadata(
       : checkEndpoint(document[field], field, addresses)
   const authorizationEndpoint = endpoint('authorization_endpoint')
   const tokenEndpoint = endpoint('token_endpoint')
-  const registrationEndpoint = endpoint('registration_endpoint')
   const revocationEndpoint = endpoint('revocation_endpoint')
+  const others = optionalEndpoints(endpoint)
   if (tokenEndpoint === undefined) throw missing('token_endpoint', url)
   const promisesIssuer = document['authorization_response_iss_parameter_supported'] === true
   if (use === 'code') {
@@ -132,10 +134,21 @@ export function readIssuerMetadata(
       ...(dpopAlgorithms === undefined ? {} : { dpopAlgorithms }),
     },
     ...(authorizationEndpoint === undefined ? {} : { authorizationEndpoint }),
-    ...(registrationEndpoint === undefined ? {} : { registrationEndpoint }),
+    ...others,
     takesClientDocuments: document['client_id_metadata_document_supported'] === true,
     promisesIssuer,
     ...(scopes === undefined ? {} : { scopes }),
+  }
+}
+
+function optionalEndpoints(
+  endpoint: (field: string) => string | undefined,
+): Pick<IssuerMetadata, 'registrationEndpoint' | 'deviceAuthorizationEndpoint'> {
+  const registrationEndpoint = endpoint('registration_endpoint')
+  const deviceAuthorizationEndpoint = endpoint('device_authorization_endpoint')
+  return {
+    ...(registrationEndpoint === undefined ? {} : { registrationEndpoint }),
+    ...(deviceAuthorizationEndpoint === undefined ? {} : { deviceAuthorizationEndpoint }),
   }
 }
 

@@ -48,6 +48,8 @@ export interface RegistrationOptions extends Asking {
   readonly redirectUrl: string
   readonly clientName: string
   readonly scopes: readonly string[]
+  /** Asked for besides codes and refreshes. Default none. */
+  readonly grantTypes?: readonly string[]
   readonly ca?: string | undefined
 }
 
@@ -77,7 +79,7 @@ export async function obtainClient(
  * @throws {SignInError} `registration-refused`, `no-metadata`, `answer-invalid`, `endpoint-refused`, `unreachable`, `timed-out`, `cancelled`
  */
 export async function register(endpoint: string, options: RegistrationOptions): Promise<ClientInUse> {
-  const { discovery, redirectUrl, clientName, scopes, port, signal, timeoutMs, ca } = options
+  const { discovery, redirectUrl, clientName, scopes, grantTypes = [], port, signal, timeoutMs, ca } = options
   const { registerClient } = await loadSdk()
   const { issuer } = discovery
   const { reply, secrets } = await exchange(
@@ -88,7 +90,7 @@ export async function register(endpoint: string, options: RegistrationOptions): 
         clientMetadata: {
           client_name: clientName,
           redirect_uris: [redirectUrl],
-          grant_types: ['authorization_code', 'refresh_token'],
+          grant_types: ['authorization_code', 'refresh_token', ...grantTypes],
           response_types: ['code'],
           token_endpoint_auth_method: registrationMethod(issuer.tokenEndpointAuthMethods),
           application_type: redirectUrl.startsWith('http:') ? 'native' : 'web',

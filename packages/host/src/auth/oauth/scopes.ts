@@ -21,6 +21,8 @@ export interface ScopeFacts {
   readonly stepUp?: readonly string[] | undefined
   /** Of the authorization server's metadata. */
   readonly issuerScopes?: readonly string[] | undefined
+  /** Wanted besides, where the authorization server lists them and nobody said exactly what to ask for. */
+  readonly ifListed?: readonly string[] | undefined
 }
 
 /** What to ask for. Without scopes the parameter is left out. */
@@ -48,7 +50,7 @@ export function planScopes(facts: ScopeFacts): ScopePlan {
   const { explicit, configured, stepUp, challenged, discovered } = facts
   if (stepUp !== undefined) {
     const scopes = normalizeScopes([...stepUp, ...(explicit ?? []), ...(challenged ?? [])])
-    if (scopes.length > 0) return { scopes: withOfflineAccess(scopes, facts), source: 'step-up' }
+    if (scopes.length > 0) return { scopes: withListed(scopes, facts), source: 'step-up' }
   }
   if (explicit !== undefined) return { scopes: normalizeScopes(explicit), source: 'explicit' }
   if (configured !== undefined) return { scopes: normalizeScopes(configured), source: 'configured' }
@@ -57,14 +59,23 @@ export function planScopes(facts: ScopeFacts): ScopePlan {
     ['discovered', discovered],
   ] as const) {
     const scopes = normalizeScopes(list ?? [])
-    if (scopes.length > 0) return { scopes: withOfflineAccess(scopes, facts), source }
+    if (scopes.length > 0) return { scopes: withListed(scopes, facts), source }
   }
-  return { scopes: [], source: 'none' }
+  const listed = listedOf(facts)
+  return listed.length === 0
+    ? { scopes: [], source: 'none' }
+    : { scopes: withListed(listed, facts), source: 'discovered' }
 }
 
 /** A sign-in that ends with its first token is no use to a host that runs for weeks. What people wrote themselves stays as it is. */
-function withOfflineAccess(scopes: readonly string[], { issuerScopes }: ScopeFacts): readonly string[] {
-  return issuerScopes?.includes(OFFLINE_ACCESS) === true ? normalizeScopes([...scopes, OFFLINE_ACCESS]) : scopes
+function withListed(scopes: readonly string[], facts: ScopeFacts): readonly string[] {
+  const isLasting = facts.issuerScopes?.includes(OFFLINE_ACCESS) === true
+  const more = [...listedOf(facts), ...(isLasting ? [OFFLINE_ACCESS] : [])]
+  return more.length === 0 ? scopes : normalizeScopes([...scopes, ...more])
+}
+
+function listedOf({ ifListed = [], issuerScopes = [] }: ScopeFacts): readonly string[] {
+  return ifListed.filter((scope) => issuerScopes.includes(scope))
 }
 
 /** Errors after which it makes no sense to ask with other scopes: somebody said no, or nobody is at home. */

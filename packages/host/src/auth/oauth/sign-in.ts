@@ -46,6 +46,7 @@ export async function signIn(options: SignInOptions): Promise<Grant> {
     challenged: discovery.challengedScopes,
     discovered: discovery.discoveredScopes,
     issuerScopes: discovery.issuerScopes,
+    ifListed: options.scopesIfListed,
   })
   const key = await keyFor(discovery, options)
   const lines = options.paste?.[Symbol.asyncIterator]()
