@@ -432,8 +432,10 @@ class RunningHost implements Host {
 
   #signInChanged(change: SignInChange): void {
     this.#bus.emit({ kind: 'sign-in.changed', ...change })
-    // Somebody else may have signed in: a connection never goes on as another one than it began as.
-    if (change.change === 'ended') void this.refresh().catch(() => {}) // closed meanwhile: nothing is left to connect
+    // Somebody else may have signed in: a connection never goes on as another one than it began as. One that is only starting fails by itself, and whoever
+    // waits for that must not find a new one in its place that nobody has started.
+    const isReady = this.statuses.some(({ name, state }) => name === change.server && state === 'ready')
+    if (change.change === 'ended' && isReady) void this.refresh().catch(() => {}) // closed meanwhile: nothing is left to connect
   }
 
   reconnect(server: string): Promise<ServerStatus> {
