@@ -9,6 +9,8 @@ function endWithFault(error: unknown): void {
 }
 
 process.on('uncaughtException', endWithFault)
+// A command ends by itself, below. Without anything left to wait for it would end here as if it had worked.
+process.on('beforeExit', () => endWithFault(new Error('the command has come to no end')))
 runCommand(process.argv.slice(2)).then((code) => {
   // Nothing of ours is left running, and what a dependency forgot must not keep the shell waiting.
   process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))

@@ -1,23 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { Validator } from '@cfworker/json-schema'
+import { join } from 'node:path'
 import { everythingStdio, verifies } from '@convoke/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { faultsOf, SCHEMAS } from './answer-schemas.ts'
 import { Home } from './command.ts'
 import { entryOf, scripted } from './servers.ts'
 
-const schemas = resolve(import.meta.dirname, '../schemas')
 let home: Home
 beforeAll(async () => {
   home = await Home.make()
 })
 afterAll(() => home[Symbol.asyncDispose]())
-
-async function faultsOf(schema: string, text: string): Promise<unknown> {
-  const parsed = JSON.parse(await readFile(join(schemas, `${schema}.schema.json`), 'utf8')) as object
-  const { valid, errors } = new Validator(parsed, '2020-12', false).validate(JSON.parse(text))
-  return valid ? [] : errors
-}
 
 verifies('command.019', async () => {
   await home.configure({
@@ -48,6 +41,8 @@ verifies('command.019', async () => {
     ['get', ['get', 'wrong']],
     ['add', ['add', 'more', '--', 'x']],
     ['remove', ['remove', 'more']],
+    ['auth-status', ['auth', 'status']],
+    ['logout', ['logout', 'web']],
     ['read', ['read', uri, '--server', 'every']],
     ['prompt', ['prompt', 'every/simple-prompt']],
     ['call', ['call', 's/echo', 'text=x']],
@@ -64,6 +59,9 @@ verifies('command.019', async () => {
     ['error', ['prompt', 's/nothing']],
     ['error', ['explain', 'nobody']],
     ['error', ['plan', '--config', '/absent.json']],
+    ['error', ['login', 's']],
+    ['error', ['logout', 'nobody']],
+    ['error', ['auth']],
     ['error', ['tols']],
     ['error', []],
     ['call', ['call']],
@@ -83,10 +81,10 @@ verifies('command.019', async () => {
 })
 
 test('has a title and a version in every schema, and notices a wrong answer', async () => {
-  const names = (await readdir(schemas)).map((name) => name.replace('.schema.json', ''))
-  expect(names.length).toBe(15)
+  const names = (await readdir(SCHEMAS)).map((name) => name.replace('.schema.json', ''))
+  expect(names.length).toBe(18)
   for (const name of names) {
-    const text = await readFile(join(schemas, `${name}.schema.json`), 'utf8')
+    const text = await readFile(join(SCHEMAS, `${name}.schema.json`), 'utf8')
     expect(text).toContain('"const": 1')
     expect(await faultsOf(name, '{"version":2}')).not.toEqual([])
   }

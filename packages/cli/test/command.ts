@@ -16,7 +16,9 @@ export const BIN: string = join(root, 'packages/cli/bin/convoke.js')
 /** Builds the command's files, unless they are newer than every source they are made of. */
 export async function buildCommand(): Promise<void> {
   const built = await Promise.all(
-    ['convoke', 'serve', 'prompts'].map((name) => mtimeMs(join(root, `packages/cli/dist/${name}.cjs`))),
+    ['convoke.cjs', 'serve.cjs', 'prompts.cjs', 'keyring-program.js'].map((name) =>
+      mtimeMs(join(root, 'packages/cli/dist', name)),
+    ),
   )
   const sources = ['cli/src', 'cli/scripts', 'host/src', 'wire/src', 'gateway/src'].map((path) =>
     join(root, 'packages', path),
@@ -121,6 +123,11 @@ export class Home implements AsyncDisposable {
   ): Promise<{ code: number | null; answer: unknown; stderr: string }> {
     const { code, stdout, stderr } = await this.run([...words, '--json'], options)
     return { code, answer: JSON.parse(stdout), stderr }
+  }
+
+  /** Runs it with a pipe as stdin that stays open: `child.stdin` writes to it. */
+  startPiped(words: readonly string[], options: RunOptions = {}): Running {
+    return this.startProgram(process.execPath, [BIN, ...words], { stdin: '', ...options }, true)
   }
 
   /** Runs it on a terminal of its own; `type` is sent as if typed. */

@@ -106,7 +106,20 @@ verifies('command.003', async () => {
   for (const [exit, meaning] of EXIT_MEANINGS) expect(stdout).toContain(`${exit}  ${meaning}`)
   expect(EXIT_MEANINGS.map(([exit]) => exit)).toEqual(Object.values(EXIT))
   const listings = ['tools', 'status', 'resources', 'prompts']
-  for (const name of [...listings, 'call', 'read', 'prompt', 'add', 'list', 'get', 'remove', 'serve']) {
+  for (const name of [
+    ...listings,
+    'call',
+    'read',
+    'prompt',
+    'add',
+    'list',
+    'get',
+    'remove',
+    'login',
+    'logout',
+    'auth',
+    'serve',
+  ]) {
     expect(stdout).toMatch(new RegExp(`^  ${name}\\b.* {2}\\w`, 'm'))
     const help = await inProcess([name, '--help'])
     expect([name, help.code, help.err]).toEqual([name, 0, ''])
@@ -119,7 +132,7 @@ verifies('command.003', async () => {
 
   const page = await readFile(resolve(BIN, '../../../../docs/command.md'), 'utf8')
   for (const [exit, meaning] of EXIT_MEANINGS) expect(page.replaceAll('`', '')).toContain(`| ${exit} | ${meaning} |`)
-  for (const name of ['', 'tools', 'call', 'read', 'add', 'serve', 'prompt']) {
+  for (const name of ['', 'tools', 'call', 'read', 'add', 'serve', 'prompt', 'login', 'logout']) {
     const { out } = await inProcess([...(name === '' ? [] : [name]), '--help'])
     for (const [option] of out.matchAll(/--[a-z][a-z-]+/g))
       expect([name, option, page.includes(option)]).toEqual([name, option, true])

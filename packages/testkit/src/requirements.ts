@@ -1,4 +1,6 @@
 // Every behaviour that the product promises, by id. A test cites one with `verifies(id, …)`; the gate counts what is missing.
+import { accounts } from './requirements/accounts.ts'
+import { authCommand } from './requirements/auth-command.ts'
 import { catalog } from './requirements/catalog.ts'
 import { command } from './requirements/command.ts'
 import { config } from './requirements/config.ts'
@@ -26,11 +28,13 @@ export const requirements: readonly Requirement[] = [
   ...conn,
   ...catalog,
   ...command,
+  ...authCommand,
   ...gateway,
   ...http,
   ...oauth,
   ...oauthHttp,
   ...signIns,
+  ...accounts,
   ...simulation,
   ...races,
   ...stores,
