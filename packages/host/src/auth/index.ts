@@ -11,16 +11,11 @@ export {
   type TokenAccountOptions,
   tokenAccount,
 } from './accounts/index.ts'
+export type { SignInOptions } from './authorization-servers.ts'
 export type { RenewalStep } from './grant-holder.ts'
+export type { EnterpriseSignIn } from './machine-sign-in.ts'
 export type { DeviceCode } from './oauth/device.ts'
 export { usesStoredSignIn, type Variables } from './own-authorization.ts'
 export type { SignInStatus } from './sign-in-status.ts'
 export { SignInStores, type StoreMode } from './sign-in-stores.ts'
-export {
-  type EnterpriseSignIn,
-  type SignedIn,
-  type SignedOut,
-  type SignInChange,
-  type SignInOptions,
-  SignIns,
-} from './sign-ins.ts'
+export { type SignedIn, type SignedOut, type SignInChange, SignIns } from './sign-ins.ts'

@@ -2,58 +2,32 @@
 import { HostError } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import { type KeyValueStore, StoreError } from '../store/index.ts'
-import type { RefreshAnswer } from './decide.ts'
+import {
+  AuthorizationServers,
+  type AuthorizationServersOptions,
+  type SignInOptions,
+  type StepUp,
+} from './authorization-servers.ts'
 import type { Grant } from './grant.ts'
-import { GrantHolder, LOCK_WAIT_MS, type RenewalStep, SENTENCES, type TokenRequests } from './grant-holder.ts'
-import type { DeviceCode } from './oauth/device.ts'
-import type { SignInOptions as FlowOptions, RefreshOutcome, SignInServer } from './oauth/flow.ts'
-import type { MachineCredentials } from './oauth/machine-grants.ts'
-import type { OAuthPort } from './oauth/port.ts'
-import { SignInError } from './oauth/sign-in-error.ts'
+import { GrantHolder, LOCK_WAIT_MS, type RenewalStep, SENTENCES } from './grant-holder.ts'
+import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
 import { type CredentialRecord, newRecord, readRecord, recordId, recordText } from './record.ts'
-import { type ProofMaker, type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
+import { type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
+import { notSupported, unavailable } from './sign-in-failures.ts'
 import { type IndexReading, type SignInEntry, SignInIndex, type StoreKind } from './sign-in-index.ts'
 import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
 import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
 
 /** What the sign-ins of a host are made of. */
-export interface SignInsOptions {
+export interface SignInsOptions extends AuthorizationServersOptions {
   readonly stores: SignInStores
   /** Holds no secrets. */
   readonly index: KeyValueStore
-  readonly port: OAuthPort
-  /** The variables of the host. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** How this program introduces itself to authorization servers. */
-  readonly client: SignInClient
   /** Does the account of the host speak for this server? Then no sign-in is looked at. */
   hasAccount(definition: ServerDefinition): boolean
-  /** Reads the certificates that a definition names. @throws {HostError} `CA_UNREADABLE` */
-  readCa(definition: ServerDefinition): Promise<string | undefined>
-  /** A key or a token in a file of the user, at most 64 KiB. */
-  readFile(path: string): Promise<string>
-  /** Lets people of a company in without asking each of them (SEP-990). */
-  readonly enterprise?: EnterpriseSignIn | undefined
   onChange(change: SignInChange): void
   onStep?(step: RenewalStep): void
-}
-
-/** How a program introduces itself. */
-export interface SignInClient {
-  /** Shown on consent pages. */
-  readonly name: string
-  /** The URL of its metadata document, for authorization servers that take one in place of a registration. */
-  readonly metadataUrl?: string
-}
-
-/** The identity provider of a company, for servers with `oauth.grant: 'enterprise'`. */
-export interface EnterpriseSignIn {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string
-  /** A fresh id token of the person who works here, for the client above. */
-  idToken(): Promise<string>
 }
 
 /** Something happened to the sign-in of a server. */
@@ -63,23 +37,6 @@ export interface SignInChange {
   readonly change: 'signed-in' | 'signed-out' | 'refreshed' | 'ended'
   /** Why it ended. */
   readonly because?: string
-}
-
-/** How {@link SignIns.signIn} goes. */
-export type SignInOptions = Pick<
-  FlowOptions,
-  | 'openPage'
-  | 'onPage'
-  | 'paste'
-  | 'onPasteRefused'
-  | 'onScopesDropped'
-  | 'scopes'
-  | 'scopesIfListed'
-  | 'timeoutMs'
-  | 'signal'
-> & {
-  /** Shown to the person, who enters the code in a browser of any device (RFC 8628). With it no page is opened and nobody waits for a browser here. */
-  onCode?(code: DeviceCode): void
 }
 
 /** A person has signed in. */
@@ -108,16 +65,16 @@ const WANTED_SCOPES_MAX = 64
 export class SignIns {
   readonly #options: SignInsOptions
   readonly #index: SignInIndex
+  readonly #servers: AuthorizationServers
   /** By record and grant. */
   readonly #holders = new Map<string, GrantHolder>()
-  /** What servers said last with a refusal, by server: where the next sign-in begins. */
-  readonly #challenges = new Map<string, string>()
   /** The sign-in that was last found for each server, by name; undefined: none. */
   readonly #seen = new Map<string, string | undefined>()
 
   constructor(options: SignInsOptions) {
     this.#options = options
     this.#index = new SignInIndex(options.index)
+    this.#servers = new AuthorizationServers(options)
   }
 
   /** The sign-in of a server as a plan needs it. It touches neither the network nor a keyring. */
@@ -128,7 +85,7 @@ export class SignIns {
   }> {
     if (!this.#applies(definition)) return { snapshot: { kind: 'none' }, isContended: false }
     if (isMachine(definition)) {
-      const record = machineId(definition)
+      const { recordId: record } = machineEntry(definition)
       return { snapshot: { kind: 'value', key: record }, record, isContended: false }
     }
     const reading = await this.#read(definition)
@@ -154,9 +111,9 @@ export class SignIns {
   authorizationFor(definition: ServerDefinition): SignInAuthorization | undefined {
     if (!this.#applies(definition)) return undefined
     return new SignInAuthorization({
-      serverUrl: urlOf(definition),
+      serverUrl: serverOf(definition).url,
       find: () => this.#find(definition),
-      proofs: (holder) => this.#proofs(holder),
+      proofs: (holder) => this.#servers.proofs(holder),
       onRefused: (refusal, holder) => this.#noteRefusal(definition, refusal, holder),
     })
   }
@@ -171,7 +128,7 @@ export class SignIns {
     // Asked before any page is opened: who has consented must not learn then that nothing can be kept.
     const choice = await this.#options.stores.choose()
     const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
-    const grant = await this.#grant(definition, before, options)
+    const grant = await this.#servers.signIn(definition, await this.#stepUp(before), options)
     const record = await this.#keep(definition, { grant, store, kind: choice.kind })
     await this.#forget(before, { recordId: idOf(record), kind: choice.kind })
     this.#options.onChange({ server: definition.name, change: 'signed-in' })
@@ -202,7 +159,7 @@ export class SignIns {
     return {
       server,
       wasSignedIn: true,
-      revocation: record === undefined ? 'failed' : await this.#revoke(definition, record),
+      revocation: record === undefined ? 'failed' : await this.#servers.revoke(definition, record),
     }
   }
 
@@ -221,7 +178,7 @@ export class SignIns {
     // What is switched off is not asked, and nobody has to sign in for it.
     if (reading.kind === 'none' && !definition.enabled) return statusOfSignIn(definition, facts)
     if (reading.kind === 'none' && probe) {
-      const wants = await this.#wantsSignIn(definition, signal)
+      const wants = await this.#servers.wantsSignIn(definition, signal)
       return statusOfSignIn(definition, { ...facts, reading, wants })
     }
     if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
@@ -276,7 +233,7 @@ export class SignIns {
     const holder = new GrantHolder({
       ...{ server, recordId: id, grantId },
       open: () => this.#options.stores.open(store),
-      requests: this.#requests(definition),
+      requests: this.#servers.requests(definition),
       dateMs: () => port.dateMs(),
       setTimer: (callback, ms) => port.setTimer(callback, ms),
       ...(onStep === undefined ? {} : { onStep }),
@@ -289,86 +246,6 @@ export class SignIns {
     })
     this.#holders.set(key, holder)
     return holder
-  }
-
-  #requests(definition: ServerDefinition): TokenRequests {
-    const { port } = this.#options
-    return {
-      refresh: async (record, refreshToken) => {
-        const [{ refreshTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
-        const clientSecret = this.#secretOf(definition, record.issuer.issuer)
-        return answerOf(await refreshTokens({ grant: record, server, clientSecret, refreshToken }, port))
-      },
-      ...(isMachine(definition) ? { obtain: () => this.#obtain(definition) } : {}),
-    }
-  }
-
-  /** The secret of a configured client; never shown to an issuer that the entry does not name. */
-  #secretOf({ oauth: settings }: ServerDefinition, issuer: string): string | undefined {
-    const variable = settings?.clientSecretEnvVar
-    if (variable === undefined || (settings?.issuer !== undefined && settings.issuer !== issuer)) return undefined
-    return this.#options.env[variable]
-  }
-
-  async #server(definition: ServerDefinition): Promise<SignInServer> {
-    const { name, oauth: settings, scopes } = definition
-    return { name, url: urlOf(definition), oauth: settings, scopes, ca: await this.#options.readCa(definition) }
-  }
-
-  /** @throws {HostError} what came of it, by its kind. */
-  async #grant(definition: ServerDefinition, before: IndexReading, options: SignInOptions): Promise<Grant> {
-    const { port, client, env } = this.#options
-    const known = before.kind === 'entry' ? await this.#recordOf(before.entry).catch(() => undefined) : undefined
-    const variable = definition.oauth?.clientSecretEnvVar
-    const granted = known?.tokens.scopes ?? known?.requestedScopes ?? []
-    const wanted = before.kind === 'entry' ? (before.entry.wantedScopes ?? []) : []
-    try {
-      const { signIn, signInWithCode } = await oauth()
-      const { onCode, ...others } = options
-      const asked: FlowOptions = {
-        ...others,
-        port,
-        server: await this.#server(definition),
-        challenge: this.#challenges.get(definition.name),
-        // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one.
-        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])] } }),
-        clientSecret: variable === undefined ? undefined : env[variable],
-        clientMetadataUrl: client.metadataUrl,
-        clientName: client.name,
-        dpop: definition.oauth?.dpop,
-      }
-      return await (onCode === undefined ? signIn(asked) : signInWithCode({ ...asked, onCode }))
-    } catch (error) {
-      throw signInFailure(definition, error)
-    }
-  }
-
-  async #revoke(definition: ServerDefinition, record: CredentialRecord): Promise<SignedOut['revocation']> {
-    try {
-      const [{ revokeTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
-      const clientSecret = this.#secretOf(definition, record.issuer.issuer)
-      const { kind } = await revokeTokens({ grant: record, server, clientSecret }, this.#options.port)
-      return kind === 'revoked' ? 'done' : kind
-    } catch {
-      return 'failed'
-    }
-  }
-
-  async #wantsSignIn(
-    definition: ServerDefinition,
-    signal: AbortSignal | undefined,
-  ): Promise<'sign-in' | 'nothing' | undefined> {
-    const [{ probe }, server] = await Promise.all([oauth(), this.#server(definition)])
-    const { kind } = await probe({ server, port: this.#options.port, signal })
-    if (kind === 'sign-in' || kind === 'unusable') return 'sign-in'
-    return kind === 'none' ? 'nothing' : undefined
-  }
-
-  async #proofs(holder: GrantHolder): Promise<ProofMaker | undefined> {
-    const key = holder.record?.dpopKey
-    if (key === undefined) return undefined
-    const { openDpop } = await oauth()
-    return openDpop(key)
   }
 
   async #keep(
@@ -389,50 +266,8 @@ export class SignIns {
         await lock[Symbol.asyncDispose]()
       }
     })
-    this.#challenges.delete(definition.name)
     this.#holder(definition, entryOf(record, kind)).adopt(record)
     return record
-  }
-
-  /** Tokens of this program itself. They can be had again at any time, so nothing keeps them. */
-  async #obtain(definition: ServerDefinition): Promise<Grant> {
-    try {
-      const [{ machineGrant }, server, credentials] = await Promise.all([
-        oauth(),
-        this.#server(definition),
-        this.#machineCredentials(definition),
-      ])
-      const { issuer = '', dpop } = definition.oauth ?? {}
-      const { port } = this.#options
-      const challenge = this.#challenges.get(definition.name)
-      return await machineGrant({ port, server, credentials, expectedIssuer: issuer, dpop, challenge })
-    } catch (error) {
-      throw signInFailure(definition, error)
-    }
-  }
-
-  async #machineCredentials(definition: ServerDefinition): Promise<MachineCredentials> {
-    const { grant, clientId = '', issuer = '', privateKeyFile, assertionFile } = definition.oauth ?? {}
-    const { enterprise, readFile } = this.#options
-    const clientSecret = this.#secretOf(definition, issuer)
-    if (grant === 'enterprise' && enterprise !== undefined) {
-      const { idToken, ...identityProvider } = enterprise
-      return {
-        kind: 'cross-app',
-        clientId,
-        clientSecret,
-        identityProvider: { ...identityProvider, idToken: await idToken() },
-      }
-    }
-    if (grant === 'workload' && assertionFile !== undefined)
-      return { kind: 'workload', clientId, token: (await readFile(assertionFile)).trim() }
-    if (grant === 'client-credentials' && privateKeyFile !== undefined)
-      return { kind: 'private-key', clientId, privateKey: await readFile(privateKeyFile) }
-    if (grant === 'client-credentials' && clientSecret !== undefined)
-      return { kind: 'client-secret', clientId, clientSecret }
-    throw new HostError('VARIABLE_MISSING', `Server "${definition.name}": ${missingFor(definition)}`, {
-      details: { server: definition.name },
-    })
   }
 
   /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
@@ -461,14 +296,24 @@ export class SignIns {
       const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS, ...(signal === undefined ? {} : { signal }) })
       try {
         const found = await store.get(id)
+        const record = found.kind === 'found' ? readRecord(found.value) : undefined
+        this.#holders.delete(`${id} ${grantId}`)
+        // Somebody has signed in anew meanwhile: that sign-in is another one, and stays.
+        if (record !== undefined && record.grantId !== grantId) return undefined
         await store.remove(id)
         await this.#index.swap(reading, undefined)
-        this.#holders.delete(`${id} ${grantId}`)
-        return found.kind === 'found' ? readRecord(found.value) : undefined
+        return record
       } finally {
         await lock[Symbol.asyncDispose]()
       }
     })
+  }
+
+  /** What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. */
+  async #stepUp(before: IndexReading): Promise<StepUp> {
+    if (before.kind !== 'entry') return { granted: [], wanted: [] }
+    const known = await this.#recordOf(before.entry).catch(() => undefined)
+    return { granted: known?.tokens.scopes ?? known?.requestedScopes ?? [], wanted: before.entry.wantedScopes ?? [] }
   }
 
   async #recordOf({ recordId: id, store: kind, grantId }: SignInEntry): Promise<CredentialRecord | undefined> {
@@ -491,11 +336,8 @@ export class SignIns {
   /** A scope that is missing is remembered with the sign-in, so that another program asks for it, too. */
   async #noteRefusal(definition: ServerDefinition, { wwwAuthenticate }: Refusal, holder: GrantHolder | undefined) {
     if (wwwAuthenticate === undefined) return
-    this.#challenges.set(definition.name, wwwAuthenticate)
-    if (holder === undefined) return
-    const { parseChallenge } = await oauth()
-    const { scopes = [], error } = parseChallenge(wwwAuthenticate) ?? {}
-    if (error !== 'insufficient_scope' || scopes.length === 0) return
+    const scopes = await this.#servers.heard(definition, wwwAuthenticate)
+    if (holder === undefined || scopes.length === 0) return
     const reading = await this.#index.read(serverOf(definition))
     if (reading.kind !== 'entry') return
     const known = reading.entry.wantedScopes ?? []
@@ -508,14 +350,6 @@ export class SignIns {
 
 function grantIn(reading: IndexReading): string | undefined {
   return reading.kind === 'entry' ? reading.entry.grantId : undefined
-}
-
-function serverOf({ name, transport }: ServerDefinition): SignInEntry['server'] {
-  return { name, url: transport.kind === 'http' ? transport.url : '' }
-}
-
-function urlOf(definition: ServerDefinition): string {
-  return serverOf(definition).url
 }
 
 function idOf({ issuer, resource, client, server }: CredentialRecord): string {
@@ -536,84 +370,4 @@ function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {
     signedInAtMs,
     ...(subject === undefined ? {} : { subject }),
   }
-}
-
-function unavailable({ name }: ServerDefinition, why: string, cause?: unknown): HostError {
-  return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" cannot be read or written: ${why}`, {
-    details: { server: name },
-    cause,
-  })
-}
-
-function notSupported(definition: ServerDefinition): HostError {
-  const { name, transport, auth } = definition
-  const isPerson = !isMachine(definition)
-  const why =
-    transport.kind === 'stdio'
-      ? 'it is a program on this machine, and programs are told secrets by their variables'
-      : auth !== 'oauth'
-        ? `its entry says auth: "${auth}"`
-        : isPerson
-          ? 'its entry brings an authorization of its own'
-          : 'its entry says with oauth.grant that this program signs in by itself'
-  return new HostError('SIGN_IN_UNSUPPORTED', `Nobody can sign in to server "${name}": ${why}`, {
-    details: { server: name },
-  })
-}
-
-/** How the protocol is spoken is loaded when somebody speaks it. */
-const oauth = (): Promise<typeof import('./oauth/index.ts')> => import('./oauth/index.ts')
-
-function missingFor({ oauth: settings }: ServerDefinition): string {
-  if (settings?.grant === 'enterprise') return 'this program has no identity provider for oauth.grant "enterprise"'
-  const variable = settings?.clientSecretEnvVar
-  return variable === undefined
-    ? `oauth.grant "${settings?.grant}" needs credentials of this program`
-    : `the variable ${variable} (oauth.clientSecretEnvVar) is not set`
-}
-
-/** Stands in for a record: these tokens are in no store. */
-function machineId(definition: ServerDefinition): string {
-  const { issuer = '', clientId = '', resource = '' } = definition.oauth ?? {}
-  return recordId({ issuer, resource: `${resource} ${urlOf(definition)}`, clientId, server: definition.name })
-}
-
-function machineEntry(definition: ServerDefinition): SignInEntry {
-  const { issuer = '', clientId = '' } = definition.oauth ?? {}
-  const id = machineId(definition)
-  const server = serverOf(definition)
-  const resource = server.url
-  return { version: 1, server, recordId: id, grantId: id, store: 'memory', issuer, resource, clientId, signedInAtMs: 0 }
-}
-
-function isMachine({ oauth: settings }: ServerDefinition): boolean {
-  return settings?.grant !== undefined && settings.grant !== 'authorization-code'
-}
-
-function answerOf(outcome: RefreshOutcome): RefreshAnswer & { readonly detail?: string } {
-  switch (outcome.kind) {
-    case 'refreshed':
-      return outcome
-    case 'rejected':
-      return { kind: 'rejected', because: outcome.because }
-    case 'failed':
-      return { kind: 'failed', detail: outcome.because }
-  }
-}
-
-function signInFailure({ name }: ServerDefinition, error: unknown): HostError {
-  if (HostError.is(error)) return error
-  const details = { server: name }
-  if (!(error instanceof SignInError))
-    return new HostError('INTERNAL', `The sign-in to server "${name}" failed: ${String(error)}`, {
-      details,
-      cause: error,
-    })
-  const { kind, message, details: facts } = error
-  const { cause: _, ...known } = facts
-  const code = kind === 'cancelled' ? 'CANCELLED' : kind === 'timed-out' ? 'SIGN_IN_TIMEOUT' : 'SIGN_IN_FAILED'
-  return new HostError(code, `The sign-in to server "${name}" failed: ${message}`, {
-    details: { ...details, ...known, kind },
-    cause: error,
-  })
 }

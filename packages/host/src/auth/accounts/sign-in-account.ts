@@ -2,9 +2,10 @@
 import { HostError, Lane } from '../../base/index.ts'
 import type { ServerDefinition } from '../../config/index.ts'
 import type { Account, AccountChange, AccountSource } from '../account.ts'
+import type { SignInOptions } from '../authorization-servers.ts'
 import type { SignInAuthorization } from '../sign-in-authorization.ts'
 import type { SignInStatus } from '../sign-in-status.ts'
-import type { SignedIn, SignedOut, SignInChange, SignInOptions, SignIns } from '../sign-ins.ts'
+import type { SignedIn, SignedOut, SignInChange, SignIns } from '../sign-ins.ts'
 import { AccountListeners } from './account-listeners.ts'
 import { checkAccountOrigins } from './account-rules.ts'
 

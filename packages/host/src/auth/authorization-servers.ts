@@ -1,0 +1,193 @@
+// Speaks with the authorization servers of a host's servers: signs in, renews, revokes, asks. What comes of it is kept elsewhere.
+import type { ServerDefinition } from '../config/index.ts'
+import type { RefreshAnswer } from './decide.ts'
+import type { Grant } from './grant.ts'
+import type { GrantHolder, TokenRequests } from './grant-holder.ts'
+import { type EnterpriseSignIn, isMachine, machineCredentials, serverOf } from './machine-sign-in.ts'
+import type { DeviceCode } from './oauth/device.ts'
+import type { SignInOptions as FlowOptions, RefreshOutcome, SignInServer } from './oauth/flow.ts'
+import type { OAuthPort } from './oauth/port.ts'
+import type { CredentialRecord } from './record.ts'
+import type { ProofMaker } from './sign-in-authorization.ts'
+import { signInFailure } from './sign-in-failures.ts'
+
+/** What {@link AuthorizationServers} are reached by. */
+export interface AuthorizationServersOptions {
+  readonly port: OAuthPort
+  /** The variables of the host. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** How this program introduces itself to authorization servers. */
+  readonly client: SignInClient
+  /** Reads the certificates that a definition names. @throws {HostError} `CA_UNREADABLE` */
+  readCa(definition: ServerDefinition): Promise<string | undefined>
+  /** A key or a token in a file of the user, at most 64 KiB. */
+  readFile(path: string): Promise<string>
+  /** Lets people of a company in without asking each of them (SEP-990). */
+  readonly enterprise?: EnterpriseSignIn | undefined
+}
+
+/** How a program introduces itself. */
+export interface SignInClient {
+  /** Shown on consent pages. */
+  readonly name: string
+  /** The URL of its metadata document, for authorization servers that take one in place of a registration. */
+  readonly metadataUrl?: string
+}
+
+/** How a sign-in goes. */
+export type SignInOptions = Pick<
+  FlowOptions,
+  | 'openPage'
+  | 'onPage'
+  | 'paste'
+  | 'onPasteRefused'
+  | 'onScopesDropped'
+  | 'scopes'
+  | 'scopesIfListed'
+  | 'timeoutMs'
+  | 'signal'
+> & {
+  /** Shown to the person, who enters the code in a browser of any device (RFC 8628). With it no page is opened and nobody waits for a browser here. */
+  onCode?(code: DeviceCode): void
+}
+
+/** What a sign-in that takes the place of another one asks for besides. */
+export interface StepUp {
+  /** What was granted before. */
+  readonly granted: readonly string[]
+  /** What servers have missed since. */
+  readonly wanted: readonly string[]
+}
+
+/** The authorization servers behind the servers of one host. */
+export class AuthorizationServers {
+  readonly #options: AuthorizationServersOptions
+  /** What servers said last with a refusal, by server: where the next sign-in begins. */
+  readonly #challenges = new Map<string, string>()
+
+  constructor(options: AuthorizationServersOptions) {
+    this.#options = options
+  }
+
+  /** A server has refused credentials with these words. @returns the scopes that it missed. */
+  async heard({ name }: ServerDefinition, wwwAuthenticate: string): Promise<readonly string[]> {
+    this.#challenges.set(name, wwwAuthenticate)
+    const { parseChallenge } = await oauth()
+    const { scopes = [], error } = parseChallenge(wwwAuthenticate) ?? {}
+    return error === 'insufficient_scope' ? scopes : []
+  }
+
+  /** Lets a person sign in. @throws {HostError} what came of it, by its kind. */
+  async signIn(definition: ServerDefinition, before: StepUp, options: SignInOptions): Promise<Grant> {
+    const { port, client, env } = this.#options
+    const variable = definition.oauth?.clientSecretEnvVar
+    const { granted, wanted } = before
+    try {
+      const { signIn, signInWithCode } = await oauth()
+      const { onCode, ...others } = options
+      const asked: FlowOptions = {
+        ...others,
+        port,
+        server: await this.#server(definition),
+        challenge: this.#challenges.get(definition.name),
+        // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one.
+        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])] } }),
+        clientSecret: variable === undefined ? undefined : env[variable],
+        clientMetadataUrl: client.metadataUrl,
+        clientName: client.name,
+        dpop: definition.oauth?.dpop,
+      }
+      const grant = await (onCode === undefined ? signIn(asked) : signInWithCode({ ...asked, onCode }))
+      this.#challenges.delete(definition.name)
+      return grant
+    } catch (error) {
+      throw signInFailure(definition, error)
+    }
+  }
+
+  /** How the tokens of a sign-in to the server are renewed. */
+  requests(definition: ServerDefinition): TokenRequests {
+    const { port } = this.#options
+    return {
+      refresh: async (record, refreshToken) => {
+        const [{ refreshTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
+        const clientSecret = this.#secretOf(definition, record.issuer.issuer)
+        return answerOf(await refreshTokens({ grant: record, server, clientSecret, refreshToken }, port))
+      },
+      ...(isMachine(definition) ? { obtain: () => this.#obtain(definition) } : {}),
+    }
+  }
+
+  /** Tells the authorization server that the tokens are not needed any more (RFC 7009). Never rejects. */
+  async revoke(definition: ServerDefinition, record: CredentialRecord): Promise<'done' | 'unsupported' | 'failed'> {
+    try {
+      const [{ revokeTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
+      const clientSecret = this.#secretOf(definition, record.issuer.issuer)
+      const { kind } = await revokeTokens({ grant: record, server, clientSecret }, this.#options.port)
+      return kind === 'revoked' ? 'done' : kind
+    } catch {
+      return 'failed'
+    }
+  }
+
+  /** Asks a server whether it wants a sign-in, 5 s at most; undefined: it did not say. */
+  async wantsSignIn(
+    definition: ServerDefinition,
+    signal: AbortSignal | undefined,
+  ): Promise<'sign-in' | 'nothing' | undefined> {
+    const [{ probe }, server] = await Promise.all([oauth(), this.#server(definition)])
+    const { kind } = await probe({ server, port: this.#options.port, signal })
+    if (kind === 'sign-in' || kind === 'unusable') return 'sign-in'
+    return kind === 'none' ? 'nothing' : undefined
+  }
+
+  /** Makes proofs with the key that the tokens of a sign-in are bound to. */
+  async proofs(holder: GrantHolder): Promise<ProofMaker | undefined> {
+    const key = holder.record?.dpopKey
+    if (key === undefined) return undefined
+    const { openDpop } = await oauth()
+    return openDpop(key)
+  }
+
+  async #obtain(definition: ServerDefinition): Promise<Grant> {
+    const { issuer = '', dpop } = definition.oauth ?? {}
+    const { port, enterprise, readFile } = this.#options
+    try {
+      const [{ machineGrant }, server, credentials] = await Promise.all([
+        oauth(),
+        this.#server(definition),
+        machineCredentials(definition, { clientSecret: this.#secretOf(definition, issuer), enterprise, readFile }),
+      ])
+      const challenge = this.#challenges.get(definition.name)
+      return await machineGrant({ port, server, credentials, expectedIssuer: issuer, dpop, challenge })
+    } catch (error) {
+      throw signInFailure(definition, error)
+    }
+  }
+
+  /** The secret of a configured client; never shown to an issuer that the entry does not name. */
+  #secretOf({ oauth: settings }: ServerDefinition, issuer: string): string | undefined {
+    const variable = settings?.clientSecretEnvVar
+    if (variable === undefined || (settings?.issuer !== undefined && settings.issuer !== issuer)) return undefined
+    return this.#options.env[variable]
+  }
+
+  async #server(definition: ServerDefinition): Promise<SignInServer> {
+    const { name, oauth: settings, scopes } = definition
+    return { name, url: serverOf(definition).url, oauth: settings, scopes, ca: await this.#options.readCa(definition) }
+  }
+}
+
+/** How the protocol is spoken is loaded when somebody speaks it. */
+const oauth = (): Promise<typeof import('./oauth/index.ts')> => import('./oauth/index.ts')
+
+function answerOf(outcome: RefreshOutcome): RefreshAnswer & { readonly detail?: string } {
+  switch (outcome.kind) {
+    case 'refreshed':
+      return outcome
+    case 'rejected':
+      return { kind: 'rejected', because: outcome.because }
+    case 'failed':
+      return { kind: 'failed', detail: outcome.because }
+  }
+}

@@ -1,0 +1,48 @@
+// What a sign-in that came to nothing is called, and how it is told.
+import { HostError } from '../base/index.ts'
+import type { ServerDefinition } from '../config/index.ts'
+import { isMachine } from './machine-sign-in.ts'
+import { SignInError } from './oauth/sign-in-error.ts'
+
+/** The store of a sign-in did not do it. */
+export function unavailable({ name }: ServerDefinition, why: string, cause?: unknown): HostError {
+  return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" cannot be read or written: ${why}`, {
+    details: { server: name },
+    cause,
+  })
+}
+
+/** Why nobody can sign in to this server. */
+export function notSupported(definition: ServerDefinition): HostError {
+  const { name, transport, auth } = definition
+  const isPerson = !isMachine(definition)
+  const why =
+    transport.kind === 'stdio'
+      ? 'it is a program on this machine, and programs are told secrets by their variables'
+      : auth !== 'oauth'
+        ? `its entry says auth: "${auth}"`
+        : isPerson
+          ? 'its entry brings an authorization of its own'
+          : 'its entry says with oauth.grant that this program signs in by itself'
+  return new HostError('SIGN_IN_UNSUPPORTED', `Nobody can sign in to server "${name}": ${why}`, {
+    details: { server: name },
+  })
+}
+
+/** The error of this library behind whatever a sign-in threw. */
+export function signInFailure({ name }: ServerDefinition, error: unknown): HostError {
+  if (HostError.is(error)) return error
+  const details = { server: name }
+  if (!(error instanceof SignInError))
+    return new HostError('INTERNAL', `The sign-in to server "${name}" failed: ${String(error)}`, {
+      details,
+      cause: error,
+    })
+  const { kind, message, details: facts } = error
+  const { cause: _, ...known } = facts
+  const code = kind === 'cancelled' ? 'CANCELLED' : kind === 'timed-out' ? 'SIGN_IN_TIMEOUT' : 'SIGN_IN_FAILED'
+  return new HostError(code, `The sign-in to server "${name}" failed: ${message}`, {
+    details: { ...details, ...known, kind },
+    cause: error,
+  })
+}
