@@ -1,9 +1,9 @@
 // What an HTTP server gets to see of us, and what happens when it does not like it.
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Credentials, memoryAuthorization, nodePlatform, type Platform } from '@convoke/host'
+import { type Authorization, type Credentials, nodePlatform, type Platform } from '@convoke/host'
 import { startScriptedHttp, verifies } from '@convoke/testkit'
 import { expect, test } from 'vitest'
 import { redactJson } from '../src/base/index.ts'
@@ -151,69 +151,39 @@ test.each([
 })
 
 verifies('connection.053', async () => {
-  // An authorization server in a few lines; the "browser" follows its redirect at once.
-  const origin = (): string => `http://127.0.0.1:${(oauth.address() as { port: number }).port}`
-  const oauth = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', origin())
-    const json = (body: object): void =>
-      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    request.resume()
-    if (url.pathname.startsWith('/.well-known/oauth-authorization-server'))
-      return json({
-        issuer: origin(),
-        authorization_endpoint: `${origin()}/authorize`,
-        token_endpoint: `${origin()}/token`,
-        registration_endpoint: `${origin()}/register`,
-        response_types_supported: ['code'],
-        code_challenge_methods_supported: ['S256'],
-        token_endpoint_auth_methods_supported: ['none'],
-      })
-    if (url.pathname === '/register')
-      return response
-        .writeHead(201, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ client_id: 'c', redirect_uris: ['http://127.0.0.1/back'] }))
-    if (url.pathname === '/token') return json({ access_token: 'signed-in', token_type: 'Bearer' })
-    return response.writeHead(404).end()
-  })
-  await new Promise<void>((resolve) => oauth.listen(0, '127.0.0.1', resolve))
+  const isSignedIn = ({ authorization }: IncomingHttpHeaders): boolean => authorization === 'Bearer signed-in'
+  const locked = { status: 401, headers: { 'www-authenticate': 'Bearer scope="read"' } }
   await using server = await startRawHttp({
-    initialize: (_message, { authorization }) =>
-      authorization === 'Bearer signed-in'
+    initialize: (_message, headers) =>
+      isSignedIn(headers)
         ? { result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: {} } }
-        : { status: 401, headers: { 'www-authenticate': 'Bearer' } },
-    'server/discover': (_message, { authorization }) =>
-      authorization === 'Bearer signed-in'
-        ? { error: { code: -32601, message: 'x' } }
-        : { status: 401, headers: { 'www-authenticate': 'Bearer' } },
+        : locked,
+    'server/discover': (_message, headers) =>
+      isSignedIn(headers) ? { error: { code: -32601, message: 'x' } } : locked,
     'tools/list': () => ({ result: { tools: [{ name: 't', inputSchema: { type: 'object' } }] } }),
     'tools/call': () => ({ result: { content: [{ type: 'text', text: 'in' }] } }),
   })
-  try {
-    const pages: string[] = []
-    const { host } = await hostOf([http('s', server.url), scripted('never-asked')], {
-      authorization: ({ transport }) =>
-        transport.kind !== 'http'
-          ? undefined
-          : memoryAuthorization({
-              serverUrl: origin(),
-              redirectUrl: 'http://127.0.0.1/back',
-              openPage: async (url) => {
-                pages.push(url.pathname)
-                expect(url.searchParams.get('code_challenge_method')).toBe('S256')
-                return new URLSearchParams({ code: 'abc', state: url.searchParams.get('state') ?? '' })
-              },
-            }),
-    })
-    await using _ = host
-    await host.whenSettled()
-    expect(statusOf(host, 's').state).toBe('ready')
-    await using binding = await host.bind()
-    expect(textIn(await callTool(binding, 's/t'))).toBe('in')
-    expect(pages).toEqual(['/authorize'])
-  } finally {
-    oauth.closeAllConnections()
-    await new Promise((resolve) => oauth.close(resolve))
+  let header: string | undefined
+  const refusals: unknown[] = []
+  const authorization: Authorization = {
+    header: () => header,
+    async challenge(refusal) {
+      refusals.push(refusal)
+      header = 'Bearer signed-in'
+      return true
+    },
   }
+  const { host } = await hostOf([http('s', server.url), scripted('never-asked')], {
+    authorization: ({ transport }) => (transport.kind === 'http' ? authorization : undefined),
+  })
+  await using _ = host
+  await host.whenSettled()
+  expect(statusOf(host, 's').state).toBe('ready')
+  await using binding = await host.bind()
+  expect(textIn(await callTool(binding, 's/t'))).toBe('in')
+  expect(refusals).toMatchObject([
+    { status: 401, wwwAuthenticate: 'Bearer scope="read"', refused: undefined, round: 0 },
+  ])
 })
 
 verifies('security.135', async () => {
