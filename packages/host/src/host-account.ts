@@ -1,5 +1,5 @@
 // The account of a host where it needs the world: variables, stores and the network. Part of the composition root.
-import { accountInVariable, type EnvironmentAccount, SignInAccount } from './auth/index.ts'
+import { type AccountSource, accountInVariable, type EnvironmentAccount, SignInAccount } from './auth/index.ts'
 import { HostError } from './base/index.ts'
 import { defineServer, type OauthSettings } from './config/index.ts'
 import { makeSignIns, type SignInSettings } from './host-sign-ins.ts'
@@ -104,5 +104,42 @@ function oauthOf({ clientId, clientSecretEnvVar, issuer }: SignInAccountOptions)
     ...(clientId === undefined ? {} : { clientId }),
     ...(clientSecretEnvVar === undefined ? {} : { clientSecretEnvVar }),
     ...(issuer === undefined ? {} : { issuer }),
+  }
+}
+
+/** Keeps the connections of a host at the account of now: a new sign-in makes them anew before anything waits for them. */
+export class AccountFollower {
+  readonly #source: AccountSource | undefined
+  readonly #publish: () => Promise<unknown>
+  #publishing: Promise<void> | undefined
+
+  /** @param publish Makes the connections that the account of now needs. */
+  constructor(source: AccountSource | undefined, publish: () => Promise<unknown>) {
+    this.#source = source
+    this.#publish = publish
+  }
+
+  /** Somebody else is signed in, or nobody: begins at once. */
+  replaced(): void {
+    const mine: Promise<void> = this.#publish().then(
+      () => this.#settle(mine),
+      () => this.#settle(mine), // closed meanwhile: nothing is left to connect
+    )
+    this.#publishing = mine
+  }
+
+  /** Looks whether another program has changed the account; resolves when the connections are those of the account of now. Never rejects. */
+  async settled(): Promise<void> {
+    if (this.#source === undefined) return
+    try {
+      await this.#source.look?.()
+    } catch {
+      // Its own affair: whoever speaks with it is told by its token.
+    }
+    await this.#publishing
+  }
+
+  #settle(mine: Promise<void>): void {
+    if (this.#publishing === mine) this.#publishing = undefined
   }
 }

@@ -16,6 +16,7 @@ import {
   type ServerStatus,
 } from './events/index.ts'
 import type { ResourceClient } from './extensions/index.ts'
+import { AccountFollower } from './host-account.ts'
 import {
   checkOptions,
   createCatalogCache,
@@ -207,6 +208,7 @@ class RunningHost implements Host {
   readonly #registry: HostRegistry
   readonly #trust: HostTrust
   readonly #signIns: SignIns
+  readonly #account: AccountFollower
   readonly #settings: SetSettings
   readonly #cache: CatalogCache
   readonly #set: ConnectionSet
@@ -266,7 +268,8 @@ class RunningHost implements Host {
     })
     this.#scope.defer(() => this.#signIns.close())
     this.#scope.defer(() => this.#trust.close())
-    this.#trust.onAccountReplaced(() => void this.refresh().catch(() => {})) // closed meanwhile: nothing is left to connect
+    this.#account = new AccountFollower(options.account, () => this.refresh())
+    this.#trust.onAccountReplaced(() => this.#account.replaced())
   }
 
   /** Everything side by side; what a dead host left is ended beside it, not before. */
@@ -297,7 +300,7 @@ class RunningHost implements Host {
   async whenSettled(
     options: { readonly waitMs?: number; readonly servers?: readonly string[]; readonly signal?: AbortSignal } = {},
   ): Promise<void> {
-    if (options.servers !== undefined) await this.#lookForSignIns()
+    await (options.servers === undefined ? this.#account.settled() : this.#lookForSignIns())
     await this.#set.whenSettled(options)
   }
 
@@ -374,7 +377,7 @@ class RunningHost implements Host {
   }
 
   async callTool(call: DirectCall): Promise<CallOutcome> {
-    if (call.wait === 'ready') await this.#lookForSignIns()
+    await (call.wait === 'ready' ? this.#lookForSignIns() : this.#account.settled())
     return this.#set.callTool(call)
   }
 
@@ -414,6 +417,7 @@ class RunningHost implements Host {
 
   /** Somebody may have signed in or out with another program. At most one look a second, and none where no sign-in matters. Never rejects. */
   async #lookForSignIns(): Promise<void> {
+    await this.#account.settled()
     const nowMs = this.#settings.protocol.platform.now()
     if (this.#settings.credentials !== this.#signIns || nowMs - this.#lookedAtMs < LOOK_MS_MIN) return
     this.#lookedAtMs = nowMs

@@ -362,7 +362,6 @@ verifies(
     await host.whenSettled()
     expect([account.current(), statusOf(host, 'apps').state]).toEqual([undefined, 'needs-auth'])
     expect(await account.status()).toMatchObject({ server: 'account', state: 'unknown' })
-    const published = eventOf(host, 'set.published')
     const signedIn = await account.signIn(willing())
     expect(signedIn).toMatchObject({
       server: 'account',
@@ -371,7 +370,6 @@ verifies(
       store: { kind: 'file' },
     })
     expect(told).toEqual(['replaced'])
-    await published
     expect((await speaker(host)).account).toBe('ada')
     expect(await account.status()).toMatchObject({
       server: 'account',
@@ -459,16 +457,18 @@ verifies(
     const before = await speaker(host)
     const auth = new AccountAuth(account)
     const old = auth.authorizationFor(hostedAt(here.server.url))
-    const published = eventOf(host, 'set.published')
+    const from = here.events.length
     await account.signIn(willing())
-    expect((await published).servers).toMatchObject([{ server: 'apps', action: 'start' }])
+    // Whoever comes now speaks as the new sign-in: its connections were made before anything waited for them.
     const after = await speaker(host)
     expect([before.account, after.account, before.token === after.token]).toEqual(['ada', 'ada', false])
+    const told = here.events.slice(from).flatMap((event) => (event.kind === 'set.published' ? [event.servers] : []))
+    expect(told).toMatchObject([[{ server: 'apps', action: 'start' }]])
     await expect(old?.header()).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
-    const grace = eventOf(host, 'set.published')
     await account.signIn(willing('grace'))
-    await grace
     expect((await speaker(host)).account).toBe('grace')
+    await account.signOut()
+    expect((await speaker(host)).account).toBe('AUTH_REQUIRED')
     auth.close()
   },
   TIMEOUT_MS,
@@ -553,6 +553,15 @@ verifies(
     const second = account.current()
     expect(second && (await account.token(second))).toBeUndefined()
     expect([account.current(), told.length]).toEqual([undefined, 3])
+    // Hosted servers follow it by themselves, also when nobody was signed in.
+    const host = await here.host(account)
+    expect(await call(host)).toBe('AUTH_REQUIRED')
+    await other.signIn(willing())
+    here.pass(1_000)
+    expect((await speaker(host)).account).toBe('ada')
+    await other.signOut()
+    here.pass(1_000)
+    expect(await call(host)).toBe('AUTH_REQUIRED')
   },
   TIMEOUT_MS,
 )
@@ -610,9 +619,7 @@ verifies(
       details: { account: 'account', because: 'refresh-rejected' },
     })
     expect(await account.status()).toMatchObject({ state: 'ended', because: expect.stringContaining('has ended it') })
-    const published = eventOf(host, 'set.published')
     await account.signIn(willing('grace'))
-    await published
     expect((await speaker(host)).account).toBe('grace')
   },
   TIMEOUT_MS,
@@ -666,7 +673,6 @@ verifies(
     const person = signInPerson({ account: 'grace' })
     let approved: Promise<void> | undefined
     const codes: DeviceCode[] = []
-    const published = eventOf(host, 'set.published')
     const signedIn = await account.signIn({
       onCode(code) {
         codes.push(code)
@@ -683,7 +689,6 @@ verifies(
       },
     ])
     expect(signedIn).toMatchObject({ subject: { id: 'grace' }, scopes: expect.arrayContaining(['mcp']) })
-    await published
     expect((await speaker(host)).account).toBe('grace')
     // It is renewed like any other.
     here.advance(HOUR_MS)

@@ -27,6 +27,11 @@ export interface AccountSource {
   token(account: Account): string | undefined | Promise<string | undefined>
   /** A server refused the token. True: there is a newer one of the same grant now. Requests that were refused together ask once. */
   refresh(account: Account): Promise<boolean>
+  /**
+   * Finds what others have done to the account, and tells it. Asked before bindings and calls: what it costs is the source's affair, and nothing is to be
+   * waited for that may take long. Absent: every change is told by itself.
+   */
+  look?(): void | Promise<void>
   /** @returns a function that ends the subscription. */
   onChange(listener: (change: AccountChange) => void): () => void
 }
