@@ -29,7 +29,7 @@ function record(over: Changes = {}): CredentialRecord {
     tokens: { accessToken: 'a1', type: 'Bearer', refreshToken: 'r1', expiresAtMs: LATER },
   } as const
   const server = { name: 'one', url: 'https://mcp.example/mcp' }
-  const made = newRecord(grant, { server, grantId: 'g1', nowMs: NOW - 1 })
+  const made = newRecord(grant, { server, grantId: 'g1', nowMs: NOW - 600_000 })
   return { ...made, ...others, tokens: { ...made.tokens, ...tokens } as CredentialRecord['tokens'] }
 }
 
@@ -41,7 +41,7 @@ const without = (...names: readonly string[]): CredentialRecord => {
 
 const digest = tokenDigest('r1')
 const rejected = { refreshDigest: digest, atMs: NOW, because: 'invalid_grant' }
-const attempt = { refreshDigest: digest, startedAtMs: NOW }
+const attempt = { refreshDigest: digest, startedAtMs: NOW - 60_000 }
 
 verifies('auth.130', () => {
   const near = { expiresAtMs: NOW + 29_000 }
@@ -53,6 +53,8 @@ verifies('auth.130', () => {
     ['ends in 30 s', record({ tokens: { expiresAtMs: NOW + 30_000 } }), 'refreshable'],
     ['ends in 30 s and 1 ms', record({ tokens: { expiresAtMs: NOW + 30_001 } }), 'usable'],
     ['ends in 29 s', record({ tokens: near }), 'refreshable'],
+    ['ends in 29 s, has just come', record({ signedInAtMs: NOW, tokens: near }), 'usable'],
+    ['ends in 29 s, has lived as long', record({ signedInAtMs: NOW - 29_000, tokens: near }), 'refreshable'],
     ['is over', record({ tokens: { expiresAtMs: NOW - 1 } }), 'refreshable'],
     [
       'ends in 29 s, no refresh token',
@@ -298,6 +300,13 @@ verifies('auth.134', () => {
     [
       state({ reading, record: record({ attempt, tokens: { expiresAtMs: NOW } }) }),
       'ended: a renewal was cut off, so that it may be used up',
+    ],
+    [
+      state({
+        reading,
+        record: record({ attempt: { ...attempt, startedAtMs: NOW - 59_999 }, tokens: { expiresAtMs: NOW } }),
+      }),
+      'signed-in: it is being renewed',
     ],
     [state({ reading }), 'ended: the file does not hold it any more'],
     [state({ reading, unreadableBecause: 'the keyring is locked' }), 'unreadable: the keyring is locked'],

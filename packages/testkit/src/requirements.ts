@@ -14,6 +14,7 @@ import { oauthHttp } from './requirements/oauth-http.ts'
 import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
 import { signIns } from './requirements/sign-ins.ts'
+import { signInsHostile } from './requirements/sign-ins-hostile.ts'
 import { simulation } from './requirements/simulation.ts'
 import { stores } from './requirements/stores.ts'
 import { wire } from './requirements/wire.ts'
@@ -34,6 +35,7 @@ export const requirements: readonly Requirement[] = [
   ...oauth,
   ...oauthHttp,
   ...signIns,
+  ...signInsHostile,
   ...accounts,
   ...simulation,
   ...races,
@@ -41,4 +43,4 @@ export const requirements: readonly Requirement[] = [
 ]
 
 /** The gate demands every requirement of these milestones. */
-export const FINISHED_MILESTONES: readonly number[] = [1, 2]
+export const FINISHED_MILESTONES: readonly number[] = [1, 2, 3]

@@ -111,8 +111,8 @@ export class AuthorizationServers {
     return {
       refresh: async (record, refreshToken) => {
         const [{ refreshTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
-        const clientSecret = this.#secretOf(definition, record.issuer.issuer)
-        return answerOf(await refreshTokens({ grant: record, server, clientSecret, refreshToken }, port))
+        const known = this.#knownOf(definition, record)
+        return answerOf(await refreshTokens({ grant: record, server, refreshToken, ...known }, port), record)
       },
       ...(isMachine(definition) ? { obtain: () => this.#obtain(definition) } : {}),
     }
@@ -122,8 +122,8 @@ export class AuthorizationServers {
   async revoke(definition: ServerDefinition, record: CredentialRecord): Promise<'done' | 'unsupported' | 'failed'> {
     try {
       const [{ revokeTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
-      const clientSecret = this.#secretOf(definition, record.issuer.issuer)
-      const { kind } = await revokeTokens({ grant: record, server, clientSecret }, this.#options.port)
+      const known = this.#knownOf(definition, record)
+      const { kind } = await revokeTokens({ grant: record, server, ...known }, this.#options.port)
       return kind === 'revoked' ? 'done' : kind
     } catch {
       return 'failed'
@@ -172,6 +172,19 @@ export class AuthorizationServers {
     return this.#options.env[variable]
   }
 
+  /** What the entry says of the client and the issuer of a sign-in; nothing if it means others now. */
+  #knownOf(
+    definition: ServerDefinition,
+    { issuer: { issuer }, client }: CredentialRecord,
+  ): { readonly clientSecret: string | undefined; readonly issuerIsConfigured: boolean } {
+    const { oauth: settings } = definition
+    const isClient = client.kind === 'configured' && settings?.clientId === client.id
+    return {
+      clientSecret: isClient ? this.#secretOf(definition, issuer) : undefined,
+      issuerIsConfigured: settings?.issuer === issuer,
+    }
+  }
+
   async #server(definition: ServerDefinition): Promise<SignInServer> {
     const { name, oauth: settings, scopes } = definition
     return { name, url: serverOf(definition).url, oauth: settings, scopes, ca: await this.#options.readCa(definition) }
@@ -181,13 +194,14 @@ export class AuthorizationServers {
 /** How the protocol is spoken is loaded when somebody speaks it. */
 const oauth = (): Promise<typeof import('./oauth/index.ts')> => import('./oauth/index.ts')
 
-function answerOf(outcome: RefreshOutcome): RefreshAnswer & { readonly detail?: string } {
-  switch (outcome.kind) {
-    case 'refreshed':
-      return outcome
-    case 'rejected':
-      return { kind: 'rejected', because: outcome.because }
-    case 'failed':
-      return { kind: 'failed', detail: outcome.because }
-  }
+/**
+ * Only what no later try can change is final: a grant that is over, and a registration of ours that is gone. A limit of requests, a fault of the entry or a
+ * variable that this program lacks must not end a sign-in for all the others.
+ */
+function answerOf(outcome: RefreshOutcome, { client }: CredentialRecord): RefreshAnswer & { readonly detail?: string } {
+  if (outcome.kind === 'refreshed') return outcome
+  const isFinal =
+    outcome.kind === 'rejected' &&
+    (outcome.reason === 'grant' || (outcome.reason === 'client' && client.kind === 'registered'))
+  return isFinal ? { kind: 'rejected', because: outcome.because } : { kind: 'failed', detail: outcome.because }
 }

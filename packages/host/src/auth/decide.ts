@@ -51,7 +51,7 @@ export function decideRefresh(facts: RefreshFacts): RefreshPlan {
   const { stored, grantId, isMachine, nowMs, reason } = facts
   if (stored === undefined) return isMachine ? { kind: 'obtain' } : { kind: 'sign-in', because: 'signed-out' }
   if (stored.grantId !== grantId) return { kind: 'sign-in', because: 'replaced' }
-  if (isNewer(stored.tokens, reason) && !isExpiring(stored.tokens, nowMs)) return { kind: 'adopt', record: stored }
+  if (isNewer(stored.tokens, reason) && !isExpiring(stored, nowMs)) return { kind: 'adopt', record: stored }
   const refused = refusedRefresh(stored)
   const { refreshToken } = stored.tokens
   if (facts.mayRefresh && refused === undefined && refreshToken !== undefined)

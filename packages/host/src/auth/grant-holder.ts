@@ -1,6 +1,6 @@
 // One sign-in in this process: its tokens in memory, and the one transaction that renews them for all calls, processes and replicas.
 import { HostError, Lane } from '../base/index.ts'
-import { type KeyValueStore, StoreError } from '../store/index.ts'
+import { type KeyValueStore, LockError, StoreError } from '../store/index.ts'
 import { decideRefresh, type RefreshAnswer, type RefreshReason, recordAfter, type SignInReason } from './decide.ts'
 import type { Grant, TokenSet } from './grant.ts'
 import {
@@ -10,6 +10,7 @@ import {
   newRecord,
   readRecord,
   recordText,
+  standingOf,
   tokenDigest,
 } from './record.ts'
 
@@ -73,7 +74,7 @@ export class GrantHolder {
   #ended: SignInReason | undefined
   /** Answered and not saved: it is saved before anything else is asked for. */
   #unsaved: { readonly from: string; readonly record: CredentialRecord } | undefined
-  #pause: { readonly untilMs: number; readonly ms: number; readonly error: HostError } | undefined
+  #pause: { readonly sinceMs: number; readonly ms: number; readonly error: HostError } | undefined
 
   constructor(options: GrantHolderOptions) {
     this.#options = options
@@ -92,7 +93,7 @@ export class GrantHolder {
   /** The tokens to send now, at once; undefined: {@link current} has to be asked. */
   get tokens(): TokenSet | undefined {
     const record = this.#record
-    return record === undefined || isExpiring(record.tokens, this.#options.dateMs()) ? undefined : record.tokens
+    return record === undefined || isExpiring(record, this.#options.dateMs()) ? undefined : record.tokens
   }
 
   /**
@@ -100,6 +101,8 @@ export class GrantHolder {
    * @throws {HostError} `AUTH_REQUIRED`: a person has to sign in; `CREDENTIALS_UNAVAILABLE`, `REFRESH_FAILED`: it may work another time.
    */
   async current(): Promise<TokenSet> {
+    // Whoever was taken for dead may have saved its answer after all.
+    if (this.#ended === 'refresh-interrupted') await this.#lookAgain()
     if (this.#ended !== undefined) throw this.#signInNeeded(this.#ended)
     if (this.#record === undefined) await this.#load()
     const known = this.tokens
@@ -109,7 +112,7 @@ export class GrantHolder {
     if (renewal.kind === 'sign-in') throw this.#signInNeeded(renewal.because)
     // Until its very end the old token does.
     if (tokens !== undefined && !isExpired(tokens, this.#options.dateMs())) return tokens
-    throw renewal.kind === 'failed' ? renewal.error : this.#signInNeeded('token-refused')
+    throw renewal.kind === 'failed' ? renewal.error : this.#failed('the new token had ended before it came')
   }
 
   /** Whoever asks for the same reason shares one renewal. It goes on when they leave. Never rejects. */
@@ -137,6 +140,14 @@ export class GrantHolder {
       throw this.#signInNeeded(this.#end(record === undefined ? 'signed-out' : 'replaced'))
   }
 
+  async #lookAgain(): Promise<void> {
+    const found = await this.#stored(await this.#open())
+    const { grantId, dateMs } = this.#options
+    if (found?.record.grantId !== grantId || standingOf(found.record, dateMs()) === 'unusable') return
+    this.#ended = undefined
+    this.#record = found.record
+  }
+
   async #renew(reason: RefreshReason, mayRefresh: boolean): Promise<Renewal> {
     const leave = await this.#lane.enter()
     try {
@@ -144,8 +155,7 @@ export class GrantHolder {
       // Somebody before us in this process may have had the same reason.
       if (known !== undefined && (reason.kind === 'expiring' || known.accessToken !== reason.accessToken))
         return { kind: 'current' }
-      const { untilMs, error } = this.#pause ?? { untilMs: 0, error: undefined }
-      if (error !== undefined && this.#options.dateMs() < untilMs) return { kind: 'failed', error }
+      if (this.#pause !== undefined && this.#isPaused(this.#pause)) return { kind: 'failed', error: this.#pause.error }
       const renewal = await this.#locked(reason, mayRefresh)
       this.#pause = renewal.kind === 'failed' ? this.#pauseAfter(renewal.error) : undefined
       return renewal
@@ -154,9 +164,15 @@ export class GrantHolder {
     }
   }
 
-  #pauseAfter(error: HostError): { readonly untilMs: number; readonly ms: number; readonly error: HostError } {
+  /** A clock that was set back must not make seconds into days. */
+  #isPaused({ sinceMs, ms }: { readonly sinceMs: number; readonly ms: number }): boolean {
+    const passedMs = this.#options.dateMs() - sinceMs
+    return passedMs >= 0 && passedMs < ms
+  }
+
+  #pauseAfter(error: HostError): { readonly sinceMs: number; readonly ms: number; readonly error: HostError } {
     const ms = this.#pause === undefined ? PAUSE_MS : Math.min(this.#pause.ms * 2, PAUSE_MS_MAX)
-    return { untilMs: this.#options.dateMs() + ms, ms, error }
+    return { sinceMs: this.#options.dateMs(), ms, error }
   }
 
   async #locked(reason: RefreshReason, mayRefresh: boolean): Promise<Renewal> {
@@ -170,7 +186,8 @@ export class GrantHolder {
         return await this.#decided(store, reason, mayRefresh)
       } finally {
         onStep?.('releasing')
-        await lock[Symbol.asyncDispose]()
+        // What was decided holds, whether or not the claim can be taken back now: it is tried again, and ends with this process.
+        await lock[Symbol.asyncDispose]().catch(() => {})
         onStep?.('released')
       }
     } catch (error) {
@@ -209,12 +226,12 @@ export class GrantHolder {
     store: KeyValueStore,
     from: { readonly record: CredentialRecord; readonly refreshToken: string; readonly text: string },
   ): Promise<Renewal | undefined> {
-    const { recordId, requests, onStep } = this.#options
+    const { requests, onStep } = this.#options
     const { record, refreshToken } = from
     const attempt = { refreshDigest: tokenDigest(refreshToken), startedAtMs: this.#options.dateMs() }
     // Written first: whoever finds it after our death knows that this token may have been used up.
     const marked = recordText({ ...record, attempt })
-    if (!(await store.compareAndSwap(recordId, from.text, marked))) return undefined
+    if (!(await this.#mark(store, from, marked))) return undefined
     onStep?.('asking')
     const answer = await this.#ask(() => requests.refresh(record, refreshToken))
     onStep?.('answered')
@@ -232,6 +249,31 @@ export class GrantHolder {
         return { kind: 'sign-in', because: this.#end('refresh-rejected') }
       case 'failed':
         return { kind: 'failed', error: this.#failed(answer.detail ?? 'the authorization server did not answer') }
+    }
+  }
+
+  /**
+   * A store that fails may have written the mark all the same. Nothing has been sent then, so it is taken back before anybody takes it for that of a program
+   * that died.
+   */
+  async #mark(
+    store: KeyValueStore,
+    { record, text }: { readonly record: CredentialRecord; readonly text: string },
+    marked: string,
+  ): Promise<boolean> {
+    const { recordId } = this.#options
+    try {
+      return await store.compareAndSwap(recordId, text, marked)
+    } catch (error) {
+      // Without the lock of the swap nothing was written.
+      if (error instanceof LockError) throw error
+      this.#unsaved = { from: marked, record }
+      const isTold = await store.compareAndSwap(recordId, marked, text).then(
+        () => true,
+        () => false,
+      )
+      if (isTold) this.#unsaved = undefined
+      throw error
     }
   }
 

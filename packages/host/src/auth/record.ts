@@ -21,8 +21,10 @@ export interface CredentialRecord extends Grant {
   readonly rejected?: { readonly refreshDigest: string; readonly atMs: number; readonly because: string }
 }
 
-/** Time before its end at which a token is renewed, in milliseconds. */
+/** Time before its end at which a token is renewed, in milliseconds; half of its life where that is shorter. */
 export const REFRESH_SKEW_MS = 30_000
+/** Nobody asks an authorization server for longer and saves what came of it, in milliseconds. */
+const RENEWAL_MS_MAX = 60_000
 
 const ID_CHARS = 32
 const DIGEST_CHARS = 32
@@ -51,9 +53,14 @@ export function newRecord(
   return { ...grant, version: 1, grantId, server, signedInAtMs: nowMs, rotation: 'unknown' }
 }
 
-/** Is the token so near to its end that it is not sent any more? One whose end nobody knows never is. */
-export function isExpiring({ expiresAtMs }: TokenSet, nowMs: number): boolean {
-  return expiresAtMs !== undefined && nowMs + REFRESH_SKEW_MS >= expiresAtMs
+/**
+ * Is its token so near to its end that another one is asked for? One whose end nobody knows never is; one that lives for seconds is used for half of them,
+ * or each request would cost a renewal.
+ */
+export function isExpiring({ tokens: { expiresAtMs }, ...record }: CredentialRecord, nowMs: number): boolean {
+  if (expiresAtMs === undefined) return false
+  const lifeMs = Math.max(0, expiresAtMs - (record.refreshedAtMs ?? record.signedInAtMs))
+  return nowMs + Math.min(REFRESH_SKEW_MS, lifeMs / 2) >= expiresAtMs
 }
 
 /** Is it over? */
@@ -74,7 +81,7 @@ export type RecordStanding =
 export function standingOf(record: CredentialRecord, nowMs: number): RecordStanding {
   if (record.client.id.trim() === '') return 'unusable'
   const { accessToken } = record.tokens
-  if (!isExpiring(record.tokens, nowMs) && accessToken.trim() !== '') return 'usable'
+  if (!isExpiring(record, nowMs) && accessToken.trim() !== '') return 'usable'
   if (mayRefresh(record)) return 'refreshable'
   return !isExpired(record.tokens, nowMs) && accessToken.trim() !== '' ? 'usable' : 'unusable'
 }
@@ -97,6 +104,11 @@ export function refusedRefresh({ tokens, rejected, attempt, rotation }: Credenti
   const digest = tokenDigest(refreshToken)
   if (rejected?.refreshDigest === digest) return 'refresh-rejected'
   return attempt?.refreshDigest === digest && rotation !== 'stays' ? 'refresh-interrupted' : undefined
+}
+
+/** Is somebody renewing it, as far as its mark tells? Only for those who cannot ask for the lock: they may meet the mark of a program that lives. */
+export function mayBeRenewing({ attempt }: CredentialRecord, nowMs: number): boolean {
+  return attempt !== undefined && attempt.startedAtMs <= nowMs && nowMs < attempt.startedAtMs + RENEWAL_MS_MAX
 }
 
 /** The text that is stored. */

@@ -84,9 +84,14 @@ export function coversServer(resource: string, serverUrl: string): boolean {
   return `${server.pathname}/`.startsWith(folder)
 }
 
-/** The canonical URI of a server (MCP, Resource Parameter Implementation): without a fragment, and without a slash that is its whole path. */
+/**
+ * The canonical URI of a server (MCP, Resource Parameter Implementation): without a fragment, and without a slash that is its whole path. Nor with a password:
+ * it goes to somebody else.
+ */
 export function canonicalResource(serverUrl: string): string {
   const url = new URL(serverUrl)
   url.hash = ''
+  url.username = ''
+  url.password = ''
   return url.pathname === '/' && url.search === '' ? url.origin : url.href
 }

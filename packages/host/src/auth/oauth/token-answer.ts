@@ -120,11 +120,11 @@ function readType(value: unknown, question: TokenQuestion): TokenSet['type'] {
   throw invalid('a "token_type" that is not Bearer', question)
 }
 
-/** A lifetime that makes no sense is one that nobody knows. */
+/** A lifetime that makes no sense is one that nobody knows; 0 is how some say that there is no end. */
 function readExpiry(value: unknown, askedAtMs: number): number | undefined {
   const seconds = typeof value === 'string' && /^\d{1,12}(?:\.\d+)?$/.test(value) ? Number(value) : value
-  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return undefined
-  return askedAtMs + Math.floor(Math.min(Math.max(seconds, 0), LIFETIME_SECONDS_MAX) * 1000)
+  if (typeof seconds !== 'number' || !Number.isFinite(seconds) || seconds <= 0) return undefined
+  return askedAtMs + Math.floor(Math.min(seconds, LIFETIME_SECONDS_MAX) * 1000)
 }
 
 /** Who signed in. The token came from the token endpoint itself, so its signature says nothing more (OpenID Connect Core, 3.1.3.7). */

@@ -87,10 +87,10 @@ async function refreshWith(
 }
 
 async function sendRefresh(request: RefreshRequest, to: Addressee, tokenEndpoint: string): Promise<Exchanged> {
-  const { grant, refreshToken, clientSecret } = request
+  const { grant, refreshToken } = request
   const { refreshAuthorization } = await loadSdk()
   const issuer = { ...grant.issuer, tokenEndpoint }
-  const inUse: ClientInUse = { client: grant.client, secret: grant.client.secret ?? clientSecret }
+  const inUse: ClientInUse = { client: grant.client, secret: secretOf(request) }
   const dpop = grant.tokens.type === 'DPoP' && grant.dpopKey !== undefined ? await openDpop(grant.dpopKey) : undefined
   return exchange(to, (fetchFn) =>
     refreshAuthorization(issuer.issuer, {
@@ -108,6 +108,11 @@ async function sendRefresh(request: RefreshRequest, to: Addressee, tokenEndpoint
       fetchFn,
     }),
   )
+}
+
+/** A configured secret is that of a configured client, and is shown for no other. */
+function secretOf({ grant: { client }, clientSecret }: GrantInUse): string | undefined {
+  return client.secret ?? (client.kind === 'configured' ? clientSecret : undefined)
 }
 
 /** What an answer to a refresh means. Pure. */
@@ -237,13 +242,14 @@ export async function revokeTokens(
 
 /** @returns why it did not work. */
 async function revoke(
-  { grant, clientSecret, server }: GrantInUse,
+  inUse: GrantInUse,
   { endpoint, token, hint }: { readonly endpoint: string; readonly token: string; readonly hint: string },
   { port, signal, addresses }: Asking & { readonly addresses: AddressRule },
 ): Promise<string | undefined> {
   const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' })
   const parameters = new URLSearchParams({ token, token_type_hint: hint })
-  const secret = grant.client.secret ?? clientSecret
+  const { grant, server } = inUse
+  const secret = secretOf(inUse)
   await clientAuthentication({ client: grant.client, secret }, grant.issuer)(headers, parameters, endpoint)
   const { status, body } = await ask(port, endpoint, {
     method: 'POST',
