@@ -580,6 +580,47 @@ test('a sign-in that takes the place of another between two looks is not spoken 
   expect(await tokenOf(account)).toBe(await tokenOf(other))
 })
 
+test('a look that began before a sign-out does not bring the account back', async () => {
+  await using here = await world()
+  let hold: Promise<void> | undefined
+  let release = (): void => {}
+  let held = 0
+  const { files } = nodePlatform
+  let clockMs = 0
+  const account = await here.account({
+    platform: {
+      ...nodePlatform,
+      now: () => nodePlatform.now() + clockMs,
+      files: {
+        ...files,
+        async read(path, bytesMax) {
+          const content = await files.read(path, bytesMax)
+          const mine = hold
+          if (!path.includes('/index/') || mine === undefined) return content
+          hold = undefined
+          held += 1
+          await mine
+          return content
+        },
+      },
+    },
+  })
+  await account.signIn(willing())
+  const told: unknown[] = []
+  account.onChange(() => told.push(account.current()))
+  hold = new Promise((resolve) => {
+    release = resolve
+  })
+  clockMs += 1_000
+  const look = account.look()
+  await expect.poll(() => held).toBe(1)
+  const signedOut = account.signOut()
+  await expect.poll(() => account.current()).toBeUndefined()
+  release()
+  await Promise.all([look, signedOut])
+  expect(told).toEqual([undefined])
+})
+
 verifies(
   'auth.180',
   async () => {
