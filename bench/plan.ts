@@ -59,6 +59,8 @@ const latency = (cpu: number, p50: number): readonly Metric[] => [
   plain('p99us', 'us'),
 ]
 
+const HTTP_CALLS = { transport: 'http', warm: 500, calls: 2_000 }
+
 export const WORKLOADS: readonly Workload[] = [
   library('W1 start-up, 10 servers of 100 tools', 'startup', { servers: 10, tools: 100 }, [
     lowerRatio('cpuMs', 'ms', 1.5),
@@ -75,12 +77,7 @@ export const WORKLOADS: readonly Workload[] = [
   library('W2 stdio, cold (20 warm, 300 calls)', 'latency', { warm: 20, calls: 300 }, latency(1.6, 1.6)),
   library('W2 stdio, main (800 warm, 2,000 calls)', 'latency', { warm: 800, calls: 2_000 }, latency(1.3, 1.15)),
   library('W2 stdio, hot (20,000 warm, 5,000 calls)', 'latency', { warm: 20_000, calls: 5_000 }, latency(1.15, 1.15)),
-  library(
-    'W2 HTTP (500 warm, 2,000 calls)',
-    'latency',
-    { transport: 'http', warm: 500, calls: 2_000 },
-    latency(1.3, 1.3),
-  ),
+  library('W2 HTTP (500 warm, 2,000 calls)', 'latency', HTTP_CALLS, latency(1.3, 1.3)),
   {
     ...library('W3 stdio, 50 callers', 'burst', { callers: 50, warm: 20_000, calls: 60_000 }, [
       higherRatio('perSecond', 1.5),
@@ -158,6 +155,10 @@ export const WORKLOADS: readonly Workload[] = [
       { key: 'starts', unit: '', target: absolute(0) },
     ]),
     peers: ['host'],
+  },
+  {
+    ...library('W12 HTTP with a stored sign-in (500 warm, 2,000 calls)', 'latency', HTTP_CALLS, latency(1.1, 1.1)),
+    peers: ['host', 'host-signed-in'],
   },
   command('W9 --version', 'version', ['node -e 0', 'convoke'], 1.15),
   command('W9 tools, 1 server', 'tools', ['raw', 'convoke', 'sdk1'], 1.3),

@@ -49,7 +49,8 @@ async function mixed(peer, config, out) {
 
 /** W2: one call after the other. */
 async function latency(peer, config, out) {
-  const { servers, stop } = await makeServers(1, { transport: config.transport, flags: { tools: 10 } })
+  const flags = { tools: 10, ...peer.flags }
+  const { servers, stop } = await makeServers(1, { transport: config.transport, flags })
   const host = await peer.open(servers, {})
   await host.listAll()
   for (let index = 0; index < config.warm; index++) {

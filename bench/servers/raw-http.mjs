@@ -1,4 +1,5 @@
-// Workload server over streamable HTTP, written by hand; prints `READY PORT`. Flags: common.mjs, and `--mode stateless|stateful --sse`.
+// Workload server over streamable HTTP, written by hand; prints `READY PORT`. Flags: common.mjs, and `--mode stateless|stateful --sse --sign-in`. With the
+// last one it is its own authorization server, where everybody is let in at once, and takes requests with a token only.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { answer, makeTools, readFlags } from './common.mjs'
@@ -28,7 +29,51 @@ async function post(request, response, body) {
     .end(text)
 }
 
+/** Just enough for somebody to sign in. */
+function signIn(request, response) {
+  const origin = `http://${request.headers.host}`
+  const url = new URL(request.url, origin)
+  const json = (value) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  switch (url.pathname) {
+    case '/.well-known/oauth-authorization-server':
+      return json({
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        registration_endpoint: `${origin}/register`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['none'],
+      })
+    case '/.well-known/oauth-protected-resource/mcp':
+      return json({ resource: `${origin}/mcp`, authorization_servers: [origin] })
+    case '/authorize': {
+      const to = new URL(url.searchParams.get('redirect_uri'))
+      to.searchParams.set('code', 'code')
+      to.searchParams.set('state', url.searchParams.get('state'))
+      return response.writeHead(302, { location: to.href }).end()
+    }
+    case '/register': {
+      const parts = []
+      request.on('data', (part) => parts.push(part))
+      return request.on('end', () => {
+        const asked = JSON.parse(Buffer.concat(parts).toString())
+        response.writeHead(201, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ ...asked, client_id: 'bench' }))
+      })
+    }
+    case '/token':
+      request.resume()
+      return json({ access_token: randomUUID(), refresh_token: randomUUID(), token_type: 'Bearer', expires_in: 86_400 })
+    default:
+      return response.writeHead(404).end()
+  }
+}
+
 const server = createServer((request, response) => {
+  if (flags['sign-in'] && request.url !== '/mcp') return signIn(request, response)
+  if (flags['sign-in'] && request.headers.authorization === undefined)
+    return response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
   if (request.method === 'DELETE') sessions.delete(request.headers['mcp-session-id'])
   if (request.method !== 'POST') return response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
   const parts = []

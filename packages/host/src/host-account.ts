@@ -17,9 +17,11 @@ export interface EnvironmentAccountOptions {
 /**
  * A host that is signed in by a token in a variable. It is read when it is asked for: another value is a new sign-in, noticed by the next request or `look`.
  *
- * ```ts
- * const host = await createHost({
- *   definitions,
+ * ```ts no-run
+ * import { createHost, environmentAccount } from '@convoke/host'
+ *
+ * await using host = await createHost({
+ *   definitions: [],
  *   account: environmentAccount({ variable: 'HUB_TOKEN', origins: ['https://hub.example'] }),
  * })
  * ```
@@ -61,10 +63,14 @@ const APART = '\u2028'
 /**
  * The account of a person at a hub, signed in to by OAuth. It is opened before the host and disposed of after it.
  *
- * ```ts
+ * ```ts no-run
+ * import { createHost, openSignInAccount } from '@convoke/host'
+ *
+ * const stateDirectory = '/var/lib/agent'
  * await using account = await openSignInAccount({ url: 'https://hub.example/mcp', signIns: { stateDirectory } })
- * await using host = await createHost({ definitions, stateDirectory, account })
- * if (account.current() === undefined) await account.signIn({ onCode: ({ url, userCode }) => show(url, userCode) })
+ * await using host = await createHost({ definitions: [], stateDirectory, account })
+ * if (account.current() === undefined)
+ *   await account.signIn({ onCode: ({ url, userCode }) => console.log(`Open ${url} and enter ${userCode}`) })
  * ```
  * Opening touches neither the network nor a keyring.
  * @throws {HostError} `OPTIONS_INVALID`

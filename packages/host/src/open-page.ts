@@ -22,7 +22,9 @@ const WINDOWS_NAMES =
  * Shows the page in the browser of the person, if there is one to be reached: with the program that the variable `BROWSER` names, else with what the system
  * has for it. No shell is involved, and the browser is not ended with this process.
  *
- * ```ts
+ * ```ts no-run
+ * import { openPage } from '@convoke/host'
+ *
  * const page = await openPage('https://mail.example/authorize?…')
  * if (page.kind === 'not-opened') console.error(`Open it yourself: ${page.because}`)
  * ```

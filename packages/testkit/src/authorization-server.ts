@@ -163,7 +163,9 @@ export function digestOf(token: string): string {
  * introspection, `iss` in the callback, DPoP, device flow, client credentials, `private_key_jwt`, PAR and client ID metadata documents. Scopes: `mcp`,
  * `mcp:read`, `mcp:write`, `openid`, `profile`, `offline_access`. Accounts: `ada`, `grace`.
  *
- * ```ts
+ * ```ts no-run
+ * import { startAuthorizationServer } from '@convoke/testkit'
+ *
  * await using authorization = await startAuthorizationServer({ knobs: { accessTokenSeconds: 1 } })
  * await authorization.set({ hold: 'after-token' })
  * await authorization.whenStats(({ waiting }) => waiting === 1)

@@ -18,11 +18,14 @@ const INSPECTED = { depth: 20, maxArrayLength: null, maxStringLength: null, show
 /**
  * Plants secrets and proves that none came out.
  *
- * ```ts
+ * ```ts no-run
+ * import { Canaries } from '@convoke/testkit'
+ *
  * const canaries = new Canaries()
  * const secret = canaries.plant('client secret')
- * canaries.watch('stderr', { kind: 'later', content: () => stderr })
- * canaries.watch('home', { kind: 'path', path: home, except: ['credentials.json'] })
+ * console.error(secret)
+ * canaries.watch('what was written', { kind: 'later', content: () => 'what was written' })
+ * canaries.watch('home', { kind: 'path', path: '/home', except: ['credentials.json'] })
  * canaries.assertNowhere()
  * ```
  */

@@ -94,10 +94,12 @@ const entry = fileURLToPath(new URL('../servers/protected-server.mjs', import.me
  * `mcp:read`), `write` (scope `mcp:write`), `seen` (the numbers of `stats`, as JSON). Without a token: 401; without the scope of a tool: 403
  * `insufficient_scope`.
  *
- * ```ts
+ * ```ts no-run
+ * import { digestOf, startAuthorizationServer, startProtectedServer } from '@convoke/testkit'
+ *
  * await using authorization = await startAuthorizationServer()
  * await using server = await startProtectedServer({ issuer: authorization.issuer })
- * await server.set({ refuseTokens: [digestOf(token)] })
+ * await server.set({ refuseTokens: [digestOf('a token')] })
  * ```
  * @throws {Error} with its stderr, if it is not ready within 30 s.
  */

@@ -44,10 +44,12 @@ const STEPS_MAX = 20
 /**
  * A new person with an empty cookie jar; the same person is still signed in at the second visit.
  *
- * ```ts
+ * ```ts no-run
+ * import { signInPerson } from '@convoke/testkit'
+ *
  * const person = signInPerson({ account: 'grace' })
- * const callback = await person.visit(authorizationUrl)
- * const { status } = await person.deliver(callback)
+ * const callback = await person.visit('https://as.example/authorize?…')
+ * console.log((await person.deliver(callback)).status)
  * ```
  */
 export function signInPerson(options: SignInPersonOptions = {}): SignInPerson {

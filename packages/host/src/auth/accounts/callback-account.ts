@@ -25,13 +25,18 @@ export interface CallbackAccount extends AccountSource {
 /**
  * A host that is signed in as somebody whom the program knows.
  *
- * ```ts
+ * ```ts no-run
+ * import { callbackAccount, createHost } from '@convoke/host'
+ *
+ * let user: string | undefined = 'ada'
  * const account = callbackAccount({
  *   origins: ['https://hub.example'],
- *   signedIn: () => session.user && { id: session.user.id, grant: session.id },
- *   token: () => session.accessToken(),
+ *   signedIn: () => (user === undefined ? undefined : { id: user, grant: 'first session' }),
+ *   token: async () => `token of ${user}`,
  * })
- * session.on('change', () => account.changed('replaced'))
+ * await using host = await createHost({ definitions: [], account })
+ * user = undefined
+ * account.changed('replaced') // signed out: hosted servers are connected anew, without it
  * ```
  * @throws {HostError} `OPTIONS_INVALID`
  */

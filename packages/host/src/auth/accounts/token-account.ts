@@ -24,10 +24,12 @@ export interface TokenAccount extends AccountSource {
 /**
  * A host that is signed in by a token. A server that refuses it is `needs-auth`: nobody here can get another one.
  *
- * ```ts
- * const account = tokenAccount({ token, origins: ['https://hub.example'] })
- * const host = await createHost({ definitions, account })
- * account.replace(await vault.newToken())
+ * ```ts no-run
+ * import { createHost, tokenAccount } from '@convoke/host'
+ *
+ * const account = tokenAccount({ token: 'the first one', origins: ['https://hub.example'] })
+ * await using host = await createHost({ definitions: [], account })
+ * account.replace('another one')
  * ```
  * @throws {HostError} `OPTIONS_INVALID`
  */

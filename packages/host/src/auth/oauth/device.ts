@@ -9,7 +9,7 @@ import { discover } from './discovery.ts'
 import type { ClientInUse, Discovery, SignInOptions } from './flow.ts'
 import type { OAuthAnswer, OAuthPort } from './port.ts'
 import { obtainClient, planClient } from './registration.ts'
-import { mayDropScopes, planScopes, type ScopePlan } from './scopes.ts'
+import { planScopes, type ScopePlan, scopesAfterRefusal } from './scopes.ts'
 import { SignInError, type SignInErrorKind } from './sign-in-error.ts'
 import { readTokens } from './token-answer.ts'
 
@@ -43,10 +43,6 @@ const REFUSALS: ReadonlySet<SignInErrorKind> = new Set(['provider-refused', 'sco
 
 /**
  * Lets a person sign in with a code, and brings back what that gave. Nothing is kept anywhere; nothing is left running, however it ends.
- *
- * ```ts
- * const grant = await signInWithCode({ server, port, onCode: ({ url, userCode }) => print(`Open ${url} and enter ${userCode}`) })
- * ```
  * @throws {SignInError} as `signIn`; `timed-out` when the code has lived its life; `metadata-invalid` where codes are not offered.
  */
 export async function signInWithCode(options: DeviceSignInOptions): Promise<Grant> {
@@ -69,6 +65,7 @@ export async function signInWithCode(options: DeviceSignInOptions): Promise<Gran
     explicit: options.scopes,
     configured: server.scopes,
     stepUp: options.stepUp?.scopes,
+    granted: options.stepUp?.granted,
     challenged: discovery.challengedScopes,
     discovered: discovery.discoveredScopes,
     issuerScopes: discovery.issuerScopes,
@@ -116,9 +113,10 @@ class Attempt {
       return await this.#request(scopes.scopes)
     } catch (error) {
       if (!(error instanceof SignInError) || !REFUSALS.has(error.kind) || error.details.error === undefined) throw error
-      if (!mayDropScopes(scopes, error.details.error)) throw error
+      const others = scopesAfterRefusal(scopes, error.details.error)
+      if (others === undefined) throw error
       this.#options.onScopesDropped?.()
-      return this.#request([])
+      return this.#request(others)
     }
   }
 

@@ -68,8 +68,8 @@ export interface SignInOptions extends Asking {
   readonly scopesIfListed?: readonly string[] | undefined
   /** The `WWW-Authenticate` that led here. */
   readonly challenge?: string | undefined
-  /** More is wanted: what was granted (or asked for) before is asked for again, besides what the challenge names. */
-  readonly stepUp?: { readonly scopes: readonly string[] } | undefined
+  /** More is wanted: what was granted (or asked for) before is asked for again, besides what the challenge names. `granted`: what to fall back to. */
+  readonly stepUp?: { readonly scopes: readonly string[]; readonly granted?: readonly string[] } | undefined
   /** The secret of `oauth.clientId`, as its variable holds it now. */
   readonly clientSecret?: string | undefined
   /** URL of a client metadata document, for authorization servers that take one in place of a registration. */
@@ -86,7 +86,7 @@ export interface SignInOptions extends Asking {
   readonly paste?: AsyncIterable<string> | undefined
   /** Told why a pasted line was not taken. */
   onPasteRefused?(because: string): void
-  /** The provider refused the scopes that the metadata names; asks once more without any. */
+  /** The provider refused scopes that nobody here wanted: those that the metadata names, or a server has missed. Asks once more without them. */
   onScopesDropped?(): void
   /** For the person, from the opened page to the answer. Default 300,000, at least 1,000. Everything else has limits of its own. */
   readonly timeoutMs?: number | undefined
@@ -100,9 +100,6 @@ export interface SignInPage {
   /** Somebody waits there; `false`: what the browser ended at has to be pasted. */
   readonly listens: boolean
 }
-
-/** `signIn(options)` and the machine grants resolve with it, or reject with a SignInError. */
-export type SignInFunction = (options: SignInOptions) => Promise<Grant>
 
 /** A grant that is to be renewed or given back. */
 export interface GrantInUse {

@@ -9,7 +9,7 @@ import { canBind, createDpopKey, type DpopKey, openDpop } from './dpop.ts'
 import { placeOf } from './endpoints.ts'
 import type { ClientInUse, Discovery, SignInOptions } from './flow.ts'
 import { obtainClient, planClient, sdkMetadata } from './registration.ts'
-import { mayDropScopes, planScopes, type ScopePlan } from './scopes.ts'
+import { planScopes, type ScopePlan, scopesAfterRefusal } from './scopes.ts'
 import { exchange, loadSdk } from './sdk.ts'
 import { SignInError, type SignInErrorKind } from './sign-in-error.ts'
 import { describeRefusal, readTokens, refusalError } from './token-answer.ts'
@@ -23,10 +23,6 @@ const REFUSALS: ReadonlySet<SignInErrorKind> = new Set(['provider-refused', 'sco
 
 /**
  * Lets a person sign in, and brings back what that gave. Nothing is kept anywhere; nothing is left running, however it ends.
- *
- * ```ts
- * const grant = await signIn({ server: { name: 'mail', url: 'https://mail.example/mcp' }, openPage: (url) => browser.open(url), port })
- * ```
  * @throws {SignInError} of every kind; `cancelled` soon after the abort.
  */
 export async function signIn(options: SignInOptions): Promise<Grant> {
@@ -43,6 +39,7 @@ export async function signIn(options: SignInOptions): Promise<Grant> {
     explicit: options.scopes,
     configured: server.scopes,
     stepUp: options.stepUp?.scopes,
+    granted: options.stepUp?.granted,
     challenged: discovery.challengedScopes,
     discovered: discovery.discoveredScopes,
     issuerScopes: discovery.issuerScopes,
@@ -104,9 +101,10 @@ class Attempt {
       return await this.#once(scopes.scopes)
     } catch (error) {
       if (!(error instanceof SignInError) || !REFUSALS.has(error.kind) || error.details.error === undefined) throw error
-      if (!mayDropScopes(scopes, error.details.error)) throw error
+      const others = scopesAfterRefusal(scopes, error.details.error)
+      if (others === undefined) throw error
       this.#options.onScopesDropped?.()
-      return await this.#once([])
+      return await this.#once(others)
     }
   }
 
