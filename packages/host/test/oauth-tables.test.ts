@@ -9,7 +9,7 @@ import { chooseClientAuth } from '../src/auth/oauth/client-authentication.ts'
 import { coversServer } from '../src/auth/oauth/endpoints.ts'
 import type { Discovery } from '../src/auth/oauth/flow.ts'
 import { planClient, readRegistration } from '../src/auth/oauth/registration.ts'
-import { mayDropScopes, normalizeScopes, planScopes } from '../src/auth/oauth/scopes.ts'
+import { mayDropScopes, normalizeScopes, planScopes, scopesAfterRefusal } from '../src/auth/oauth/scopes.ts'
 import { SignInError } from '../src/auth/oauth/sign-in-error.ts'
 import { readTokens } from '../src/auth/oauth/token-answer.ts'
 
@@ -94,11 +94,11 @@ verifies('auth.041', () => {
     ],
     [
       { ...all, stepUp: ['a', 'h'] },
-      { scopes: ['a', 'h', 'e'], source: 'step-up' },
+      { scopes: ['a', 'h', 'e'], source: 'step-up', without: ['e'] },
     ],
     [
       { stepUp: ['a'], challenged: ['b'], configured: ['c'] },
-      { scopes: ['a', 'b'], source: 'step-up' },
+      { scopes: ['a', 'b'], source: 'step-up', without: ['c'] },
     ],
     [
       { stepUp: [], configured: ['c'] },
@@ -115,6 +115,12 @@ verifies('auth.041', () => {
   expect(mayDropScopes({ scopes: [], source: 'discovered' }, 'invalid_scope')).toBe(false)
   for (const source of ['explicit', 'configured', 'challenge', 'step-up'] as const)
     expect(mayDropScopes({ scopes: ['d'], source }, 'invalid_scope')).toBe(false)
+  const missed = planScopes({ stepUp: ['a', 'x'], granted: ['a'], challenged: ['x'], discovered: ['a', 'd'] })
+  expect(scopesAfterRefusal(missed, 'invalid_scope')).toEqual(['a'])
+  expect(scopesAfterRefusal(missed, 'access_denied')).toBeUndefined()
+  expect(scopesAfterRefusal(planScopes({ stepUp: ['a'], granted: ['a'] }), 'invalid_scope')).toBeUndefined()
+  expect(scopesAfterRefusal(planScopes({ stepUp: ['x'], challenged: ['x'] }), 'invalid_scope')).toEqual([])
+  expect(scopesAfterRefusal(discovered, 'invalid_scope')).toEqual([])
 })
 
 verifies('auth.054', () => {

@@ -2,8 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defineServer } from '@convoke/host'
-import { verifies } from '@convoke/testkit'
+import { createHost, defineServer, type Host, type HostOptions } from '@convoke/host'
+import {
+  type ProtectedServerKnobs,
+  signInPerson,
+  startAuthorizationServer,
+  startProtectedServer,
+  verifies,
+} from '@convoke/testkit'
 import { expect } from 'vitest'
 import { AuthorizationServers } from '../src/auth/authorization-servers.ts'
 import type { RefreshAnswer } from '../src/auth/decide.ts'
@@ -321,4 +327,44 @@ verifies('auth.193', async () => {
     expect(seen.map(({ request }) => request.addresses)).toEqual([addresses])
   }
   expect(canonicalResource('https://ada:secret@mcp.example/mcp')).toBe(URL_OF_SERVER)
+})
+
+/** A host whose sign-ins are in a folder, in front of real servers. */
+async function realWorld(knobs: ProtectedServerKnobs = {}) {
+  const cleanups = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'convoke-hostile-'))
+  cleanups.defer(() => rm(folder, { recursive: true, force: true }))
+  const authorization = cleanups.use(await startAuthorizationServer())
+  const server = cleanups.use(await startProtectedServer({ issuer: authorization.issuer, knobs }))
+  const transport = { kind: 'http', url: server.url, headers: {}, envHeaders: {} } as const
+  const host = async (over: Partial<HostOptions> = {}): Promise<Host> =>
+    cleanups.use(
+      await createHost({
+        definitions: [defineServer({ name: 'guarded', transport })],
+        signIns: { store: 'file', directory: join(folder, 'sign-ins') },
+        start: [],
+        ...over,
+      }),
+    )
+  const openPage = async (url: string): Promise<void> => {
+    await signInPerson().signIn(url)
+  }
+  return { authorization, server, host, folder, openPage, [Symbol.asyncDispose]: () => cleanups.disposeAsync() }
+}
+
+verifies('auth.194', async () => {
+  await using here = await realWorld({ toolScopes: { write: 'mcp:wrote' } })
+  const { openPage } = here
+  const host = await here.host()
+  const { scopes } = await host.signIn('guarded', { openPage })
+  await host.callTool({ server: 'guarded', tool: 'write', wait: 'ready' })
+  expect(await host.signInStatuses()).toMatchObject([{ wantedScopes: ['mcp:wrote'] }])
+  await here.authorization.set({ refuseScopes: ['mcp:wrote'] })
+  let dropped = 0
+  for (const one of [host, await here.host()]) {
+    const again = await one.signIn('guarded', { openPage, onScopesDropped: () => dropped++ })
+    expect(again.scopes).toEqual(scopes)
+  }
+  expect(dropped).toBeGreaterThan(0)
+  expect(await host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready' })).toMatchObject({ kind: 'ok' })
 })

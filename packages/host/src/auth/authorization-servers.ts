@@ -91,7 +91,7 @@ export class AuthorizationServers {
         server: await this.#server(definition),
         challenge: this.#challenges.get(definition.name),
         // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one.
-        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])] } }),
+        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])], granted } }),
         clientSecret: variable === undefined ? undefined : env[variable],
         clientMetadataUrl: client.metadataUrl,
         clientName: client.name,

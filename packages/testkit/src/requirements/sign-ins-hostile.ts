@@ -25,4 +25,10 @@ export const signInsHostile: readonly Requirement[] = [
     milestone: 3,
     source: 'A07; A19',
   },
+  {
+    id: 'auth.194',
+    text: 'a scope that a server misses and its authorization server does not know keeps nobody from signing in: it is asked for once, and then what was granted before',
+    milestone: 3,
+    source: '03 §5.9; SEP-2350',
+  },
 ]

@@ -19,6 +19,8 @@ export interface ScopeFacts {
   readonly discovered?: readonly string[] | undefined
   /** What is had already, when more is wanted. */
   readonly stepUp?: readonly string[] | undefined
+  /** The part of `stepUp` that was granted before. */
+  readonly granted?: readonly string[] | undefined
   /** Of the authorization server's metadata. */
   readonly issuerScopes?: readonly string[] | undefined
   /** Wanted besides, where the authorization server lists them and nobody said exactly what to ask for. */
@@ -29,6 +31,8 @@ export interface ScopeFacts {
 export interface ScopePlan {
   readonly scopes: readonly string[]
   readonly source: 'explicit' | 'configured' | 'step-up' | 'challenge' | 'discovered' | 'none'
+  /** Of a step-up: what is asked for without what was missing. */
+  readonly without?: readonly string[]
 }
 
 /** Trimmed, in order, each once; what is no scope is left out; at most 200 with 8,192 characters together. */
@@ -50,7 +54,8 @@ export function planScopes(facts: ScopeFacts): ScopePlan {
   const { explicit, configured, stepUp, challenged, discovered } = facts
   if (stepUp !== undefined) {
     const scopes = normalizeScopes([...stepUp, ...(explicit ?? []), ...(challenged ?? [])])
-    if (scopes.length > 0) return { scopes: withListed(scopes, facts), source: 'step-up' }
+    if (scopes.length > 0)
+      return { scopes: withListed(scopes, facts), source: 'step-up', without: withoutStepUp(facts) }
   }
   if (explicit !== undefined) return { scopes: normalizeScopes(explicit), source: 'explicit' }
   if (configured !== undefined) return { scopes: normalizeScopes(configured), source: 'configured' }
@@ -65,6 +70,12 @@ export function planScopes(facts: ScopeFacts): ScopePlan {
   return listed.length === 0
     ? { scopes: [], source: 'none' }
     : { scopes: withListed(listed, facts), source: 'discovered' }
+}
+
+function withoutStepUp(facts: ScopeFacts): readonly string[] {
+  const granted = normalizeScopes([...(facts.granted ?? []), ...(facts.explicit ?? [])])
+  if (granted.length > 0) return withListed(granted, facts)
+  return planScopes({ ...facts, stepUp: undefined, challenged: undefined }).scopes
 }
 
 /** A sign-in that ends with its first token is no use to a host that runs for weeks. What people wrote themselves stays as it is. */
@@ -84,4 +95,15 @@ const NOT_ABOUT_SCOPES: ReadonlySet<string> = new Set(['access_denied', 'server_
 /** Ask once more without any? Only when nobody but the metadata wanted these scopes, and the provider refused with an OAuth error. */
 export function mayDropScopes({ scopes, source }: ScopePlan, error: string): boolean {
   return source === 'discovered' && scopes.length > 0 && !NOT_ABOUT_SCOPES.has(error)
+}
+
+/**
+ * What to ask for once more after a refusal; undefined: it stands. What a server has missed may be a scope that its authorization server does not know, and it
+ * is remembered: nobody could sign in ever again.
+ */
+export function scopesAfterRefusal(plan: ScopePlan, error: string): readonly string[] | undefined {
+  if (mayDropScopes(plan, error)) return []
+  const { scopes, without } = plan
+  if (without === undefined || NOT_ABOUT_SCOPES.has(error)) return undefined
+  return scopes.every((scope) => without.includes(scope)) ? undefined : without
 }
