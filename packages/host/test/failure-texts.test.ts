@@ -85,6 +85,10 @@ verifies('conn.018', () => {
       message: 'Server "github": HTTP 401. The configured credentials were not accepted',
     },
   })
+  // Nobody signs in to a server that sees the account.
+  expect(messageOf(refused(), { seesAccount: true })).toMatch(/ Sign in to the account of this program,/)
+  const transport = { kind: 'http', url: 'https://a.test/', headers: {}, envHeaders: {} } as const
+  expect(failureFacts(defineServer({ name: 's', transport, auth: 'account' }), 'none').seesAccount).toBe(true)
 })
 
 verifies('conn.019', () => {

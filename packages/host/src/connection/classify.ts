@@ -17,6 +17,8 @@ export interface FailureFacts {
   readonly signIn: 'none' | 'stored'
   /** Where it runs. */
   readonly environment: string
+  /** It would see the account of the host. */
+  readonly seesAccount?: boolean | undefined
   /** The whole address of an HTTP server that brings neither a bearer variable nor headers. */
   readonly bareUrl?: string | undefined
   /** What the server wrote to stderr last; may be empty. */
@@ -97,7 +99,7 @@ type Credentials = FailureFacts['credentials']
  * @param signIn Is a sign-in stored? Default: there is one if it was used. What is stored says nothing where the entry brings credentials of its own.
  */
 export function failureFacts(
-  { name, transport, environment }: ServerDefinition,
+  { name, transport, environment, auth }: ServerDefinition,
   credentials: Credentials,
   signIn?: () => FailureFacts['signIn'],
 ): Omit<FailureFacts, 'stderrTail' | 'secrets'> {
@@ -109,6 +111,7 @@ export function failureFacts(
     credentials,
     signIn: credentials === 'configured' ? 'none' : (signIn?.() ?? used),
     environment,
+    seesAccount: auth === 'account',
     bareUrl: bareUrlOf(transport),
   }
 }

@@ -9,6 +9,8 @@ export interface NextStepFacts {
   readonly target: string
   readonly credentials: 'none' | 'configured' | 'sign-in'
   readonly environment: string
+  /** It would see the account of the host. Default false. */
+  readonly seesAccount?: boolean | undefined
   /** The whole address of an HTTP server that brings neither a bearer variable nor headers. */
   readonly bareUrl?: string | undefined
 }
@@ -31,7 +33,8 @@ function makeToken(server: string, { owner, variable }: { readonly owner: string
 }
 
 const STEPS: Partial<Record<HostErrorCode, (facts: NextStepFacts) => string>> = {
-  AUTH_REQUIRED: ({ credentials, environment, server }) => {
+  AUTH_REQUIRED: ({ credentials, environment, seesAccount, server }) => {
+    if (seesAccount === true) return 'Sign in to the account of this program, or sign in to it again'
     if (credentials === 'configured') return 'The configured credentials were not accepted'
     return environment === 'local' ? `Run: convoke login ${pasted(server)}` : 'Sign in to it with your client'
   },
