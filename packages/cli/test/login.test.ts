@@ -239,8 +239,7 @@ test('leaves other sign-ins as they are when one of two servers of the same addr
   expect((await scene.home.run(['call', 'work/whoami'])).code).toBe(EXIT.needsPerson)
 })
 
-// Known: what was granted and lacked before is asked for besides (auth/authorization-servers.ts hands `stepUp` over whatever was said).
-test.fails('asks for exactly what --scopes says, also after a call has lacked a scope', async () => {
+test('asks for exactly what --scopes says, also after a call has lacked a scope', async () => {
   await scene.login(['--scopes', 'mcp'])
   expect((await scene.home.run(['call', 'mail/write'])).code).toBe(EXIT.needsPerson)
   const { stderr } = await scene.login(['--scopes', ''])

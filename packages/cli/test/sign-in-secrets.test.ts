@@ -1,16 +1,14 @@
 // Every secret of a sign-in is planted, or taken from the store, and searched for in everything that comes out of the commands.
+import { createDecipheriv } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Canaries, signInPerson, verifies } from '@convoke/testkit'
-import { nodePlatform } from '@convoke/wire'
 import { expect } from 'vitest'
-import { FileStore, openSealingKey, SealedStore, type StoreLimits, sealedLimits } from '../../host/src/store/index.ts'
 import { EXIT } from '../src/index.ts'
 import { BIN, type Ended, type Running, type RunOptions } from './command.ts'
 import { scripted } from './servers.ts'
 import { PAGE, SignInScene } from './sign-in-support.ts'
 
-const LIMITS: StoreLimits = { valueBytesMax: 256 * 1024, totalBytesMax: 1024 * 1024, keysMax: 16, whenFull: 'refuse' }
 const REDIRECT = 'http://127.0.0.1/callback'
 
 /** Runs commands, and looks at every process of the home while they run. */
@@ -161,16 +159,20 @@ verifies(
 
 /** The tokens that are kept now, read as the host reads them. */
 async function tokensOf({ home, signIns }: SignInScene): Promise<readonly string[]> {
-  const platform = nodePlatform
-  const key = await openSealingKey({ platform, path: join(home.folder, 'config/convoke-keys/sign-ins.key') })
-  const inner = new FileStore({
-    ...{ platform, directory: join(signIns, 'records'), limits: sealedLimits(LIMITS), durability: 'durable' },
-  })
-  const store = new SealedStore({ inner, key, limits: LIMITS })
-  const records = await Promise.all((await store.keys()).map((name) => store.get(name)))
-  return records.flatMap((found) => {
-    if (found.kind !== 'found') throw new Error('a record cannot be read')
-    const { tokens } = JSON.parse(found.value) as { tokens: { accessToken: string; refreshToken?: string } }
+  const key = await readFile(join(home.folder, 'config/convoke-keys/sign-ins.key'))
+  const names = (await readdir(join(signIns, 'records'))).filter((name) => name.endsWith('.json'))
+  const records = await Promise.all(names.map((name) => unsealed(join(signIns, 'records', name), key)))
+  return records.flatMap((record) => {
+    const { tokens } = JSON.parse(record) as { tokens: { accessToken: string; refreshToken?: string } }
     return [tokens.accessToken, ...(tokens.refreshToken === undefined ? [] : [tokens.refreshToken])]
   })
+}
+
+/** Written anew from the description of the form: nonce of 12 bytes, tag of 16 bytes and ciphertext in hexadecimal digits; the name is authenticated. */
+async function unsealed(path: string, key: Buffer): Promise<string> {
+  const [version, digits = ''] = (await readFile(path, 'utf8')).split(':')
+  const bytes = Buffer.from(digits, 'hex')
+  const opener = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 })
+  opener.setAAD(Buffer.from(`${version}:${basename(path, '.json')}`)).setAuthTag(bytes.subarray(12, 28))
+  return opener.update(bytes.subarray(28), undefined, 'utf8') + opener.final('utf8')
 }

@@ -90,8 +90,10 @@ export class AuthorizationServers {
         port,
         server: await this.#server(definition),
         challenge: this.#challenges.get(definition.name),
-        // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one.
-        ...(wanted.length === 0 ? {} : { stepUp: { scopes: [...new Set([...granted, ...wanted])], granted } }),
+        // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. Who names scopes gets those.
+        ...(wanted.length === 0 || others.scopes !== undefined
+          ? {}
+          : { stepUp: { scopes: [...new Set([...granted, ...wanted])], granted } }),
         clientSecret: variable === undefined ? undefined : env[variable],
         clientMetadataUrl: client.metadataUrl,
         clientName: client.name,
