@@ -301,13 +301,6 @@ verifies('auth.134', () => {
       state({ reading, record: record({ attempt, tokens: { expiresAtMs: NOW } }) }),
       'ended: a renewal was cut off, so that it may be used up',
     ],
-    [
-      state({
-        reading,
-        record: record({ attempt: { ...attempt, startedAtMs: NOW - 59_999 }, tokens: { expiresAtMs: NOW } }),
-      }),
-      'signed-in: it is being renewed',
-    ],
     [state({ reading }), 'ended: the file does not hold it any more'],
     [state({ reading, unreadableBecause: 'the keyring is locked' }), 'unreadable: the keyring is locked'],
     [

@@ -23,8 +23,6 @@ export interface CredentialRecord extends Grant {
 
 /** Time before its end at which a token is renewed, in milliseconds; half of its life where that is shorter. */
 export const REFRESH_SKEW_MS = 30_000
-/** Nobody asks an authorization server for longer and saves what came of it, in milliseconds. */
-const RENEWAL_MS_MAX = 60_000
 
 const ID_CHARS = 32
 const DIGEST_CHARS = 32
@@ -57,9 +55,10 @@ export function newRecord(
  * Is its token so near to its end that another one is asked for? One whose end nobody knows never is; one that lives for seconds is used for half of them,
  * or each request would cost a renewal.
  */
-export function isExpiring({ tokens: { expiresAtMs }, ...record }: CredentialRecord, nowMs: number): boolean {
+export function isExpiring({ tokens, refreshedAtMs, signedInAtMs }: CredentialRecord, nowMs: number): boolean {
+  const { expiresAtMs } = tokens
   if (expiresAtMs === undefined) return false
-  const lifeMs = Math.max(0, expiresAtMs - (record.refreshedAtMs ?? record.signedInAtMs))
+  const lifeMs = Math.max(0, expiresAtMs - (refreshedAtMs ?? signedInAtMs))
   return nowMs + Math.min(REFRESH_SKEW_MS, lifeMs / 2) >= expiresAtMs
 }
 
@@ -104,11 +103,6 @@ export function refusedRefresh({ tokens, rejected, attempt, rotation }: Credenti
   const digest = tokenDigest(refreshToken)
   if (rejected?.refreshDigest === digest) return 'refresh-rejected'
   return attempt?.refreshDigest === digest && rotation !== 'stays' ? 'refresh-interrupted' : undefined
-}
-
-/** Is somebody renewing it, as far as its mark tells? Only for those who cannot ask for the lock: they may meet the mark of a program that lives. */
-export function mayBeRenewing({ attempt }: CredentialRecord, nowMs: number): boolean {
-  return attempt !== undefined && attempt.startedAtMs <= nowMs && nowMs < attempt.startedAtMs + RENEWAL_MS_MAX
 }
 
 /** The text that is stored. */

@@ -3,7 +3,7 @@ import type { ServerDefinition } from '../config/index.ts'
 import type { SignInReason } from './decide.ts'
 import type { Subject } from './grant.ts'
 import type { Variables } from './own-authorization.ts'
-import { type CredentialRecord, isExpired, mayBeRenewing, refusedRefresh, standingOf } from './record.ts'
+import { type CredentialRecord, isExpired, refusedRefresh, standingOf } from './record.ts'
 import type { IndexReading, StoreKind } from './sign-in-index.ts'
 import type { StoreMode } from './sign-in-stores.ts'
 
@@ -111,8 +111,6 @@ function standing(record: CredentialRecord, nowMs: number): Omit<SignInStatus, '
     ...(tokens.expiresAtMs === undefined ? {} : { expiresAtMs: tokens.expiresAtMs }),
     ...(refreshedAtMs === undefined ? {} : { refreshedAtMs }),
   }
-  if (refused === 'refresh-interrupted' && mayBeRenewing(record, nowMs))
-    return { ...facts, isRenewable: true, state: 'signed-in', because: 'it is being renewed' }
   if (standingOf(record, nowMs) === 'unusable')
     return { ...facts, state: 'ended', because: ENDED[refused ?? 'token-refused'] }
   if (refused === undefined || refused === 'no-refresh-token' || isExpired(tokens, nowMs))
