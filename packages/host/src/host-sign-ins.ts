@@ -108,7 +108,8 @@ function storesOf(settings: SignInSettings, directory: string | undefined, platf
     memory: () => memory,
     keyring: { probe: () => probeKeyring({ platform, ...probeLimit }), open: () => keyring },
     async file() {
-      const key = await openSealingKey({ platform, path: keyFile })
+      const key = (): Promise<Uint8Array> => openSealingKey({ platform, path: keyFile })
+      await key()
       const limits = sealedLimits(RECORD_LIMITS)
       const inner = new FileStore({ platform, directory: `${directory}/records`, limits, durability: 'durable' })
       return new SealedStore({ inner, key, limits: RECORD_LIMITS })

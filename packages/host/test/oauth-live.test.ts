@@ -472,7 +472,8 @@ verifies(
     await place.authorization.set({ metadata: { code_challenge_methods_supported: ['plain'] } })
     expect(await look(place.server.url)).toEqual({ kind: 'unusable', because: expect.stringContaining('S256') })
     await place.server.set({ documents: 'none' })
-    expect(await look(place.server.url)).toEqual({ kind: 'none' })
+    // Without a document only the server itself can tell, and it lets nobody in.
+    expect(await look(place.server.url)).toMatchObject({ kind: 'sign-in' })
     expect(await look(`http://127.0.0.1:${await freePort()}/mcp`)).toMatchObject({ kind: 'unreachable' })
   },
   TIMEOUT_MS,

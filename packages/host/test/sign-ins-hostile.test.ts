@@ -1,5 +1,7 @@
 // What the world does to a stored sign-in: clocks, disks, lifetimes and answers that nobody should have to think of.
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createHost, defineServer, type Host, type HostOptions } from '@convoke/host'
@@ -15,6 +17,7 @@ import { AuthorizationServers } from '../src/auth/authorization-servers.ts'
 import type { RefreshAnswer } from '../src/auth/decide.ts'
 import type { Grant } from '../src/auth/grant.ts'
 import { GrantHolder, type GrantHolderOptions, type TokenRequests } from '../src/auth/grant-holder.ts'
+import { openCallback } from '../src/auth/oauth/callback.ts'
 import { canonicalResource } from '../src/auth/oauth/endpoints.ts'
 import type { OAuthPort, OAuthRequest } from '../src/auth/oauth/port.ts'
 import { type CredentialRecord, newRecord, recordText } from '../src/auth/record.ts'
@@ -367,4 +370,78 @@ verifies('auth.194', async () => {
   }
   expect(dropped).toBeGreaterThan(0)
   expect(await host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready' })).toMatchObject({ kind: 'ok' })
+})
+
+verifies('auth.195', async () => {
+  await using here = await realWorld()
+  const { files } = nodePlatform
+  let isFull = true
+  const platform = {
+    ...nodePlatform,
+    files: {
+      ...files,
+      async writeAtomic(...given: Parameters<typeof files.writeAtomic>) {
+        if (isFull && given[0].endsWith('.json')) throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+        await files.writeAtomic(...given)
+      },
+    },
+  }
+  const host = await here.host({ platform })
+  let pages = 0
+  const onPage = (): void => void pages++
+  const failed = host.signIn('guarded', { openPage: here.openPage, onPage })
+  await expect(failed).rejects.toMatchObject({ code: 'CREDENTIALS_UNAVAILABLE', details: { store: 'file' } })
+  expect(pages).toBe(0)
+  isFull = false
+  await host.signIn('guarded', { openPage: here.openPage, onPage })
+  expect(pages).toBe(1)
+})
+
+verifies('auth.196', async () => {
+  await using here = await realWorld()
+  const { openPage } = here
+  const host = await here.host()
+  await host.signIn('guarded', { openPage })
+  // Somebody throws everything away, and signs in with another program.
+  for (const name of ['sign-ins', 'sign-ins.key']) await rm(join(here.folder, name), { recursive: true })
+  const other = await here.host()
+  await other.signIn('guarded', { openPage })
+  const call = { server: 'guarded', tool: 'whoami', wait: 'ready' } as const
+  expect(await other.callTool(call)).toMatchObject({ kind: 'ok' })
+  await host.refresh()
+  expect(await host.signInStatuses()).toMatchObject([{ state: 'signed-in' }])
+  expect(await host.callTool(call)).toMatchObject({ kind: 'ok' })
+  // What the first one keeps from now on, others can read.
+  await host.signIn('guarded', { openPage })
+  expect(await (await here.host()).callTool(call)).toMatchObject({ kind: 'ok' })
+})
+
+verifies('auth.197', async () => {
+  await using here = await realWorld({ documents: 'none', challenge: 'bare' })
+  const host = await here.host()
+  expect(await host.signInStatuses({ probe: true })).toMatchObject([{ state: 'signed-out' }])
+})
+
+verifies('auth.198', async () => {
+  const callback = await openCallback({
+    bind: { address: '127.0.0.1', port: 0 },
+    url: 'http://127.0.0.1:0/callback/here',
+  })
+  const silent: Socket[] = []
+  try {
+    const answer = callback.receive('state')
+    const port = Number(new URL(callback.redirectUrl).port)
+    for (let count = 0; count < 100; count++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      silent.push(socket)
+      await once(socket, 'connect')
+      socket.write('GET / HT')
+    }
+    const page = await fetch(`${callback.redirectUrl}?state=state&code=good`)
+    expect(page.status).toBe(200)
+    expect(await answer).toEqual({ kind: 'code', code: 'good' })
+  } finally {
+    for (const socket of silent) socket.destroy()
+    await callback.close()
+  }
 })

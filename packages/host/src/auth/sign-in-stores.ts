@@ -25,6 +25,11 @@ export interface StoreChoice {
   readonly because: string
 }
 
+/** Written and removed before a page is opened. No record has such a name. */
+const PROOF_KEY = 'proof'
+/** About as long as a sign-in. */
+const PROOF = '-'.repeat(4_096)
+
 /** The stores of one host. */
 export class SignInStores {
   readonly mode: StoreMode
@@ -50,6 +55,7 @@ export class SignInStores {
       case 'memory':
         return { kind: 'memory', because: 'sign-ins of this host are kept in memory only' }
       case 'file':
+        await this.#proveFile()
         return { kind: 'file', because: 'the file was chosen' }
       case 'keyring':
       case 'auto':
@@ -73,7 +79,24 @@ export class SignInStores {
         details: { store: 'keyring', because: proof.because },
       })
     if (file === undefined) return { kind: 'memory', because: 'this host has no folder to keep sign-ins in' }
+    await this.#proveFile()
     return { kind: 'file', because: `the keyring cannot be used: ${proof.detail}` }
+  }
+
+  /** A disk that is full and a folder that is read-only show only when something is written. */
+  async #proveFile(): Promise<void> {
+    try {
+      const store = await this.open('file')
+      await store.set(PROOF_KEY, PROOF)
+      await store.remove(PROOF_KEY)
+    } catch (error) {
+      if (HostError.is(error)) throw error
+      const why = error instanceof Error ? error.message : String(error)
+      throw new HostError('CREDENTIALS_UNAVAILABLE', `Nothing can be kept in the files of this user: ${why}`, {
+        details: { store: 'file' },
+        cause: error,
+      })
+    }
   }
 
   /** @throws {HostError} `CREDENTIALS_UNAVAILABLE`: this host has no such store. */

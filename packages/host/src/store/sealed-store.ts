@@ -15,8 +15,11 @@ import { SEALING_KEY_BYTES } from './sealing-key.ts'
 export interface SealedStoreOptions {
   /** Its limits have to be {@link sealedLimits} of `limits`. */
   readonly inner: KeyValueStore
-  /** 32 bytes, as from `openSealingKey`. */
-  readonly key: Uint8Array
+  /**
+   * 32 bytes, as from `openSealingKey`; or who has them now. A program that runs for weeks must not seal with a key whose file has been replaced: nobody else
+   * could read it, nor itself the next day.
+   */
+  readonly key: Uint8Array | (() => Promise<Uint8Array>)
   /** For what is sealed. */
   readonly limits: StoreLimits
 }
@@ -32,12 +35,12 @@ const DIGITS = /^(?:[0-9a-f]{2})*$/
 /** Encrypts each value under its key name: moved to another name it does not open. */
 export class SealedStore implements KeyValueStore {
   readonly #inner: KeyValueStore
-  readonly #key: Uint8Array
+  readonly #key: SealedStoreOptions['key']
   readonly #limits: StoreLimits
 
   /** @throws {RangeError} for a key that has not 32 bytes. */
   constructor({ inner, key, limits }: SealedStoreOptions) {
-    if (key.length !== SEALING_KEY_BYTES) throw new RangeError(`A sealing key has ${SEALING_KEY_BYTES} bytes`)
+    if (key instanceof Uint8Array) checkSize(key)
     this.#inner = inner
     this.#key = key
     this.#limits = limits
@@ -45,11 +48,11 @@ export class SealedStore implements KeyValueStore {
 
   async get(key: string): Promise<StoredValue> {
     const found = await this.#inner.get(key)
-    return found.kind === 'found' ? this.#open(key, found) : found
+    return found.kind === 'found' ? open(await this.#sealingKey(), key, found) : found
   }
 
   async set(key: string, value: string): Promise<void> {
-    await this.#inner.set(key, this.#seal(key, value))
+    await this.#inner.set(key, await this.#seal(key, value))
   }
 
   async remove(key: string): Promise<void> {
@@ -62,10 +65,11 @@ export class SealedStore implements KeyValueStore {
 
   /** The same value has another form each time it is sealed: what is compared is what it says, what is swapped is what was read. */
   async compareAndSwap(key: string, expected: string | undefined, value: string | undefined): Promise<boolean> {
-    const sealed = value === undefined ? undefined : this.#seal(key, value)
+    const sealed = value === undefined ? undefined : await this.#seal(key, value)
+    const sealingKey = await this.#sealingKey()
     for (;;) {
       const found = await this.#inner.get(key)
-      const now = found.kind === 'found' ? this.#open(key, found) : found
+      const now = found.kind === 'found' ? open(sealingKey, key, found) : found
       if (now.kind === 'damaged' || (now.kind === 'found' ? now.value : undefined) !== expected) return false
       if (await this.#inner.compareAndSwap(key, found.kind === 'found' ? found.value : undefined, sealed)) return true
       // Somebody has written meanwhile, perhaps the same value: whoever fails here has let another one get on.
@@ -76,33 +80,48 @@ export class SealedStore implements KeyValueStore {
     return this.#inner.lock(key, options)
   }
 
-  #seal(key: string, value: string): string {
+  async #sealingKey(): Promise<Uint8Array> {
+    return this.#key instanceof Uint8Array ? this.#key : checkSize(await this.#key())
+  }
+
+  async #seal(key: string, value: string): Promise<string> {
     checkKey(key)
     checkedBytes(value, this.#limits)
+    const sealingKey = await this.#sealingKey()
     const { createCipheriv, randomBytes } = crypto()
     const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES }).setAAD(nameOf(key))
+    const cipher = createCipheriv(CIPHER, sealingKey, nonce, { authTagLength: TAG_BYTES }).setAAD(nameOf(key))
     const text = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()])
     return VERSION + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('hex')
   }
+}
 
-  #open(key: string, { value, writtenAtMs }: StoredValue & { kind: 'found' }): StoredValue {
-    const digits = value.slice(VERSION.length)
-    if (!value.startsWith(VERSION)) return { kind: 'damaged', because: 'it is not sealed in a known way' }
-    if (value.length < SEAL_BYTES || !DIGITS.test(digits)) return { kind: 'damaged', because: 'its seal is incomplete' }
-    const bytes = Buffer.from(digits, 'hex')
-    const tagEnd = NONCE_BYTES + TAG_BYTES
-    try {
-      const opener = crypto()
-        .createDecipheriv(CIPHER, this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-        .setAAD(nameOf(key))
-        .setAuthTag(bytes.subarray(NONCE_BYTES, tagEnd))
-      const text = Buffer.concat([opener.update(bytes.subarray(tagEnd)), opener.final()]).toString('utf8')
-      return { kind: 'found', value: text, writtenAtMs }
-    } catch {
-      return { kind: 'damaged', because: 'it does not open with this key, or was changed or moved' }
-    }
+function open(
+  sealingKey: Uint8Array,
+  key: string,
+  { value, writtenAtMs }: StoredValue & { kind: 'found' },
+): StoredValue {
+  const digits = value.slice(VERSION.length)
+  if (!value.startsWith(VERSION)) return { kind: 'damaged', because: 'it is not sealed in a known way' }
+  if (value.length < SEAL_BYTES || !DIGITS.test(digits)) return { kind: 'damaged', because: 'its seal is incomplete' }
+  const bytes = Buffer.from(digits, 'hex')
+  const tagEnd = NONCE_BYTES + TAG_BYTES
+  try {
+    const opener = crypto()
+      .createDecipheriv(CIPHER, sealingKey, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      .setAAD(nameOf(key))
+      .setAuthTag(bytes.subarray(NONCE_BYTES, tagEnd))
+    const text = Buffer.concat([opener.update(bytes.subarray(tagEnd)), opener.final()]).toString('utf8')
+    return { kind: 'found', value: text, writtenAtMs }
+  } catch {
+    return { kind: 'damaged', because: 'it does not open with this key, or was changed or moved' }
   }
+}
+
+/** @throws {RangeError} */
+function checkSize(key: Uint8Array): Uint8Array {
+  if (key.length !== SEALING_KEY_BYTES) throw new RangeError(`A sealing key has ${SEALING_KEY_BYTES} bytes`)
+  return key
 }
 
 /** The limits of a store that keeps sealed values of the given limits. */

@@ -31,4 +31,28 @@ export const signInsHostile: readonly Requirement[] = [
     milestone: 3,
     source: '03 §5.9; SEP-2350',
   },
+  {
+    id: 'auth.195',
+    text: 'that files cannot be written is found out before a page is opened',
+    milestone: 3,
+    source: '03 §5.5',
+  },
+  {
+    id: 'auth.196',
+    text: 'a state folder that was thrown away while a program ran is no lasting harm: it reads and writes with the key that is there now',
+    milestone: 3,
+    source: '03 §5.5; 05 §F',
+  },
+  {
+    id: 'auth.197',
+    text: 'a server that lets nobody in and publishes nothing is not told to want no sign-in',
+    milestone: 3,
+    source: 'issue 4, "saying the truth"',
+  },
+  {
+    id: 'auth.198',
+    text: 'connections that say nothing keep no browser out of the callback',
+    milestone: 3,
+    source: '03 §5.4',
+  },
 ]

@@ -1,6 +1,6 @@
 // Waits on this machine for the browser to come back. It answers one path of one address, and takes nothing but the answer that is waited for.
 import type * as Http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { OauthSettings } from '../../config/index.ts'
 import { type CallbackAnswer, type CallbackReading, readCallback } from './callback-answer.ts'
 import { callbackId } from './callback-id.ts'
@@ -68,9 +68,20 @@ export async function openCallback(
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: HEADERS_TIMEOUT_MS,
   })
-  server.maxConnections = CONNECTIONS_MAX
+  letTheNewestIn(server)
   await listen(server, plan.bind)
   return new Listening(server, plan)
+}
+
+/** Who connects and says nothing must not keep the browser out: the eldest makes room. */
+function letTheNewestIn(server: Http.Server): void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    const [eldest] = open
+    if (open.size > CONNECTIONS_MAX) eldest?.destroy()
+  })
 }
 
 function listen(server: Http.Server, { address, port }: NonNullable<CallbackPlan['bind']>): Promise<void> {

@@ -29,6 +29,7 @@ const DISCOVERY_TIMEOUT_MS = 30_000
 const PROBE_TIMEOUT_MS = 5_000
 /** The specification asks for it with every request; no server of sign-in documents is known to mind the version. */
 const HEADERS = { accept: 'application/json', 'mcp-protocol-version': '2025-11-25' }
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 const RESOURCE_WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const ISSUER_WELL_KNOWN = '/.well-known/oauth-authorization-server'
 const OPENID_WELL_KNOWN = '/.well-known/openid-configuration'
@@ -51,7 +52,8 @@ export function discover(options: DiscoverOptions): Promise<Discovery> {
 export async function probe(options: Omit<DiscoverOptions, 'use'>): Promise<ProbeOutcome> {
   try {
     const found = await discover({ ...options, timeoutMs: options.timeoutMs ?? PROBE_TIMEOUT_MS })
-    if (found.source === 'defaults' && options.challenge === undefined) return { kind: 'none' }
+    if (found.source === 'defaults' && options.challenge === undefined && !(await refuses(options, found)))
+      return { kind: 'none' }
     const { discoveredScopes: scopes } = found
     return { kind: 'sign-in', issuer: found.issuer.issuer, ...(scopes === undefined ? {} : { scopes }) }
   } catch (error) {
@@ -61,6 +63,23 @@ export async function probe(options: Omit<DiscoverOptions, 'use'>): Promise<Prob
       return { kind: 'unreachable', because: error.message }
     return { kind: 'unusable', because: error.message }
   }
+}
+
+/** Where no document says anything, only the server itself can tell whether it lets everybody in. */
+async function refuses(
+  { server, port, signal, timeoutMs = PROBE_TIMEOUT_MS }: Omit<DiscoverOptions, 'use'>,
+  { addresses }: Discovery,
+): Promise<boolean> {
+  const { status } = await ask(port, server.url, {
+    method: 'POST',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: PING,
+    addresses,
+    timeoutMs,
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+  return status === 401
 }
 
 /**
