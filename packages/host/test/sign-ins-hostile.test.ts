@@ -299,6 +299,38 @@ async function renewalWithFailure(directory: string, at: number, isDone: boolean
   return met
 }
 
+verifies('auth.199', async () => {
+  const here = await world()
+  let answer: (given: RefreshAnswer) => void = () => {}
+  let asked = 0
+  const refresh = (): Promise<RefreshAnswer> =>
+    new Promise((resolve) => {
+      answer = resolve
+      asked++
+    })
+  const one = here.holder({ requests: { refresh } })
+  const tokens = one.current()
+  await expect.poll(() => asked).toBe(1)
+  let isClosed = false
+  const closed = one.close().then(() => {
+    isClosed = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isClosed).toBe(false)
+  answer(here.next(here.nowMs + HOUR_MS))
+  await closed
+  expect((await here.holder().current()).accessToken).toBe('a1')
+  expect((await tokens).accessToken).toBe('a1')
+  expect(here.sent).toEqual([])
+  // Nothing is sent after that, and so nothing can be lost.
+  here.nowMs += HOUR_MS
+  expect(await codeOf(one.current())).toBe('REFRESH_FAILED')
+  const idle = here.holder()
+  await idle.close()
+  expect(await codeOf(idle.current())).toBe('REFRESH_FAILED')
+  expect(here.sent).toEqual([])
+})
+
 verifies('auth.193', async () => {
   const env = { CLIENT_SECRET: 'the secret of the client' }
   const oauth = { clientId: 'known', clientSecretEnvVar: 'CLIENT_SECRET', issuer: 'https://as.example' }

@@ -76,6 +76,10 @@ export class GrantHolder {
   #unsaved: { readonly from: string; readonly record: CredentialRecord } | undefined
   #pause: { readonly sinceMs: number; readonly ms: number; readonly error: HostError } | undefined
 
+  /** A refresh token is out, and what comes of it is not saved yet. */
+  #sent: Promise<void> = Promise.resolve()
+  #isClosed = false
+
   constructor(options: GrantHolderOptions) {
     this.#options = options
   }
@@ -130,6 +134,15 @@ export class GrantHolder {
   adopt(record: CredentialRecord): void {
     this.#record = record
     this.#ended = undefined
+  }
+
+  /**
+   * Sends no refresh token any more, and resolves when what has been sent is answered and saved: a program that ends before that costs the sign-in. Never
+   * rejects.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#sent
   }
 
   /** Reads without a lock: writers replace whole values. */
@@ -222,10 +235,17 @@ export class GrantHolder {
   }
 
   /** Undefined: somebody has changed the record without the lock (a sign-out, a sign-in); decide again. */
-  async #refresh(
-    store: KeyValueStore,
-    from: { readonly record: CredentialRecord; readonly refreshToken: string; readonly text: string },
-  ): Promise<Renewal | undefined> {
+  async #refresh(store: KeyValueStore, from: RefreshFrom): Promise<Renewal | undefined> {
+    if (this.#isClosed) return { kind: 'failed', error: this.#failed('the host is closed') }
+    const renewal = this.#exchange(store, from)
+    this.#sent = renewal.then(
+      () => {},
+      () => {},
+    )
+    return renewal
+  }
+
+  async #exchange(store: KeyValueStore, from: RefreshFrom): Promise<Renewal | undefined> {
     const { requests, onStep } = this.#options
     const { record, refreshToken } = from
     const attempt = { refreshDigest: tokenDigest(refreshToken), startedAtMs: this.#options.dateMs() }
@@ -381,6 +401,14 @@ export class GrantHolder {
       cause: error,
     })
   }
+}
+
+/** What a renewal begins with. */
+interface RefreshFrom {
+  readonly record: CredentialRecord
+  readonly refreshToken: string
+  /** The record as it is stored. */
+  readonly text: string
 }
 
 /** Why a person has to sign in, as the end of a sentence about a server. */

@@ -55,4 +55,10 @@ export const signInsHostile: readonly Requirement[] = [
     milestone: 3,
     source: '03 §5.4',
   },
+  {
+    id: 'auth.199',
+    text: 'who lets go of a sign-in sends nothing more, and has done so when what was sent is answered and saved',
+    milestone: 3,
+    source: '03 §5.7, 9; 05 §E',
+  },
 ]
