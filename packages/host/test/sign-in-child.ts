@@ -22,7 +22,7 @@ export type SignInChildOrder =
   /** Calls `whoami` so many times at once. */
   | { readonly kind: 'call'; readonly count: number }
 
-/** What it answers to `call`; one per call: `ok` or the code of the error. Before the first order: `ready`. */
+/** What it answers to `call`; one per call: `ok`, or how it ended. Before the first order: `ready`. */
 export interface SignInChildAnswer {
   readonly outcomes: readonly string[]
   readonly asked: number
@@ -58,7 +58,10 @@ await using host = await createHost({
 
 async function callOnce(): Promise<string> {
   const outcome = await host.callTool({ server: 'guarded', tool: 'whoami', wait: 'ready' })
-  return outcome.kind === 'ok' ? 'ok' : 'error' in outcome ? outcome.error.code : outcome.kind
+  if (outcome.kind === 'ok') return 'ok'
+  if (!('error' in outcome)) return outcome.kind
+  const { code, message } = outcome.error
+  return code.startsWith('AUTH_') ? code : `${code}: ${message}`
 }
 
 const say = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`)

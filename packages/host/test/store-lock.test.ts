@@ -267,6 +267,7 @@ verifies('auth.012', async () => {
     `a.json.${process.pid}.7.tmp`, // this process may be writing it
     'b.json',
     'b.json.999999.2.tmp', // a process elsewhere may
+    `b.json.${process.pid}.8.tmp`, // and clocks jump
     'locks',
   ])
   expect(await readdir(join(directory, 'locks'))).toEqual([])

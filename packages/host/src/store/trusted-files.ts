@@ -4,8 +4,6 @@ import type { StoredFileFacts, StorePlatform } from './platform.ts'
 const OTHERS = 0o077
 /** What ended between writing a file and naming it is left alone for so long: the process may be one that cannot be seen from here. */
 const LEFTOVER_AGE_MS = 10_000
-/** Nothing takes so long to be written, whoever has its number now. */
-const FORGOTTEN_AGE_MS = 600_000
 /** A file that is being written, as the platform names it: process and count. */
 const TEMPORARY = /\.(\d+)\.\d+\.tmp$/
 
@@ -22,7 +20,10 @@ export async function prepareDirectory(platform: StorePlatform, directory: strin
   return facts?.kind === 'directory' ? distrustOwner(platform, facts) : 'it is no directory, or a link to one'
 }
 
-/** Removes what processes that are no more left half written: it may hold secrets. Nothing else is touched. */
+/**
+ * Removes what processes that are no more left half written: it may hold secrets. Nothing else is touched. A file whose process may still run stays, however
+ * old it looks: clocks jump, and whoever is writing it would lose what it writes.
+ */
 export async function removeLeftovers(
   platform: StorePlatform,
   directory: string,
@@ -31,11 +32,10 @@ export async function removeLeftovers(
   for (const name of names) {
     const pid = TEMPORARY.exec(name)?.[1]
     if (pid === undefined) continue
+    if (platform.kill(Number(pid), 0, 'process')) continue
     const facts = await platform.files.inspect(`${directory}/${name}`)
     if (facts?.kind !== 'file') continue
-    const ageMs = platform.dateMs() - facts.modifiedAtMs
-    const mayRun = platform.kill(Number(pid), 0, 'process')
-    if (ageMs > (mayRun ? FORGOTTEN_AGE_MS : LEFTOVER_AGE_MS)) await platform.files.remove(`${directory}/${name}`)
+    if (platform.dateMs() - facts.modifiedAtMs > LEFTOVER_AGE_MS) await platform.files.remove(`${directory}/${name}`)
   }
 }
 
