@@ -63,7 +63,7 @@ function expiryText({ expiresAtMs, isRenewable = false, state }: SignInStatus, n
 
 /** Why it is as it is, and what the next sign-in will do besides; none for what needs no words. */
 export function signInRemarks({ state, because, wantedScopes = [] }: SignInStatus): readonly string[] {
-  const reason = state === 'unknown' ? 'nobody is signed in; whether it wants that has not been asked' : because
+  const reason = state === 'unknown' ? 'nobody is signed in; --probe asks whether it wants that' : because
   return [
     ...(reason === undefined ? [] : [cleanLine(reason, 300)]),
     ...(wantedScopes.length === 0

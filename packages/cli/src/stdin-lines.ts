@@ -19,6 +19,7 @@ export class StdinLines implements AsyncIterable<string>, Disposable {
     stdin.on('data', this.#onData)
     stdin.once('end', this.#onEnd)
     stdin.once('error', this.#onEnd)
+    stdin.resume() // a prompt before may have stopped it
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {

@@ -46,7 +46,7 @@ verifies('auth.207', async () => {
     nextStep: 'convoke login mail',
   })
   expect(never.text).toMatch(
-    /^mail +not signed in +\n {2}nobody is signed in; whether it wants that has not been asked\n {2}→ convoke login mail$/m,
+    /^mail +not signed in +\n {2}nobody is signed in; --probe asks whether it wants that\n {2}→ convoke login mail$/m,
   )
   await scene.login(['--scopes', 'openid,mcp'])
   const good = await status()

@@ -157,13 +157,14 @@ verifies('auth.152', async () => {
   here.advance(HOUR_MS)
   await authorization.set({ beforeTokenMs: 300 })
   const before = await authorization.stats()
+  const { status401 } = await here.server.stats()
   const hosts = [host, await here.host(), await here.host()]
   const said = await Promise.all(hosts.flatMap((one) => [accountOf(one), accountOf(one), accountOf(one)]))
   await authorization.set({ beforeTokenMs: undefined })
   expect(new Set(said)).toEqual(new Set(['ada']))
   expect((await refreshesSince(before)).map(({ outcome, replay }) => [outcome, replay])).toEqual([['issued', false]])
   // No server was shown the token that had ended.
-  expect((await here.server.stats()).status401).toBe(0)
+  expect((await here.server.stats()).status401).toBe(status401)
   expect(here.events.filter((event) => event.kind === 'sign-in.changed' && event.change === 'refreshed').length).toBe(3)
   expect(await host.signInStatuses()).toMatchObject([{ state: 'signed-in', refreshedAtMs: expect.any(Number) }])
 })
@@ -401,6 +402,16 @@ async function tokensOf(place: string): Promise<Record<string, string>> {
   const { tokens } = JSON.parse(found.value) as { tokens: { accessToken: string; refreshToken: string } }
   return { access: tokens.accessToken, refresh: tokens.refreshToken }
 }
+
+verifies('auth.166', async () => {
+  await using here = await world({ challengeScope: 'mcp' })
+  const host = await here.host()
+  // This program has not spoken with the server yet.
+  const { scopes } = await host.signIn('guarded', willing())
+  expect(scopes).toContain('mcp')
+  expect(scopes).not.toContain('mcp:write')
+  expect(await accountOf(host)).toBe('ada')
+})
 
 test('a server that wants no sign-in is not bothered with one', async () => {
   await using here = await world()

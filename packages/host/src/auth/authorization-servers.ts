@@ -89,7 +89,7 @@ export class AuthorizationServers {
         ...others,
         port,
         server: await this.#server(definition),
-        challenge: this.#challenges.get(definition.name),
+        challenge: await this.#challengeOf(definition, options.signal),
         // What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. Who names scopes gets those.
         ...(wanted.length === 0 || others.scopes !== undefined
           ? {}
@@ -137,8 +137,12 @@ export class AuthorizationServers {
     definition: ServerDefinition,
     signal: AbortSignal | undefined,
   ): Promise<'sign-in' | 'nothing' | undefined> {
-    const [{ probe }, server] = await Promise.all([oauth(), this.#server(definition)])
-    const { kind } = await probe({ server, port: this.#options.port, signal })
+    const [{ probe }, server, challenge] = await Promise.all([
+      oauth(),
+      this.#server(definition),
+      this.#challengeOf(definition, signal),
+    ])
+    const { kind } = await probe({ server, challenge, port: this.#options.port, signal, timeoutMs: PROBE_MS_MAX })
     if (kind === 'sign-in' || kind === 'unusable') return 'sign-in'
     return kind === 'none' ? 'nothing' : undefined
   }
@@ -167,6 +171,34 @@ export class AuthorizationServers {
     }
   }
 
+  /**
+   * What the server says to somebody without credentials. Many say only there where their metadata is, and which scopes they want; a program that has not
+   * spoken with it before asks. A server that answers otherwise, or not at all, has said nothing.
+   */
+  async #challengeOf(definition: ServerDefinition, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { name } = definition
+    const known = this.#challenges.get(name)
+    if (known !== undefined) return known
+    try {
+      const ca = await this.#options.readCa(definition)
+      const { status, header } = await this.#options.port.fetch(serverOf(definition).url, {
+        method: 'POST',
+        headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+        body: PING,
+        addresses: 'any', // the person has written this one
+        answerBytesMax: CHALLENGE_BYTES_MAX,
+        timeoutMs: CHALLENGE_MS_MAX,
+        ...(signal === undefined ? {} : { signal }),
+        ...(ca === undefined ? {} : { ca }),
+      })
+      const challenge = status === 401 ? header('www-authenticate') : undefined
+      if (challenge !== undefined) this.#challenges.set(name, challenge)
+      return challenge
+    } catch {
+      return undefined
+    }
+  }
+
   /** The secret of a configured client; never shown to an issuer that the entry does not name. */
   #secretOf({ oauth: settings }: ServerDefinition, issuer: string): string | undefined {
     const variable = settings?.clientSecretEnvVar
@@ -192,6 +224,13 @@ export class AuthorizationServers {
     return { name, url: serverOf(definition).url, oauth: settings, scopes, ca: await this.#options.readCa(definition) }
   }
 }
+
+/** Opens no session, and does nothing where it is answered. */
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+const CHALLENGE_BYTES_MAX = 64 * 1024
+const CHALLENGE_MS_MAX = 2_000
+/** With the challenge before it, 5 s at most. */
+const PROBE_MS_MAX = 3_000
 
 /** How the protocol is spoken is loaded when somebody speaks it. */
 const oauth = (): Promise<typeof import('./oauth/index.ts')> => import('./oauth/index.ts')

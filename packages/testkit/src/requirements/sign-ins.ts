@@ -193,4 +193,10 @@ export const signIns: readonly Requirement[] = [
     milestone: 3,
     source: '03 §5.5; 05 §F',
   },
+  {
+    id: 'auth.166',
+    text: 'a sign-in begins with what the server says to somebody without credentials: where its metadata is, and which scopes it wants',
+    milestone: 3,
+    source: 'RFC 9728 5.1; MCP 2026-07-28, Scope Selection Strategy',
+  },
 ]
