@@ -196,9 +196,10 @@ export class SignIns {
     return this.#options.stores.choose()
   }
 
-  /** Lets go of what stores have open. Renewals under way go on. Idempotent. */
-  close(): Promise<void> {
-    return this.#options.stores.close()
+  /** Waits for renewals that are under way, so that no answer is lost, and lets go of what stores have open. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#holders.values()].map((holder) => holder.close()))
+    await this.#options.stores.close()
   }
 
   #applies(definition: ServerDefinition): boolean {
