@@ -1,5 +1,5 @@
 // The account of a host, for its connections: one key for each sign-in, and the token for those servers that may see it.
-import { digestHex, HostError } from '../base/index.ts'
+import { digestHex, HostError, Listeners } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { Account, AccountSource } from './account.ts'
 import { type AuthSelection, selectAuth } from './select.ts'
@@ -25,7 +25,7 @@ export class AccountAuth {
   readonly #source: AccountSource | undefined
   readonly #origins: readonly string[]
   readonly #stop: (() => void) | undefined
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners<void>()
   #signedIn: SignedIn | undefined
   #refreshing: Promise<boolean> | undefined
 
@@ -73,10 +73,7 @@ export class AccountAuth {
 
   /** Told after the account was replaced; its connections are to be made anew. @returns a function that ends it. */
   onReplaced(listener: () => void): () => void {
-    // A wrapper of its own, so that the same function may listen twice.
-    const mine = (): void => listener()
-    this.#listeners.add(mine)
-    return () => void this.#listeners.delete(mine)
+    return this.#listeners.add(listener)
   }
 
   /** Hears of no change any more. Idempotent. */
@@ -94,13 +91,7 @@ export class AccountAuth {
   #replace(): void {
     this.#refreshing = undefined
     this.#read()
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener()
-      } catch {
-        // Its own affair; the others are told all the same.
-      }
-    }
+    this.#listeners.tell()
   }
 
   async #tokenOf(signedIn: SignedIn): Promise<string | undefined> {

@@ -8,6 +8,7 @@ export { HostError, type HostErrorCode, type HostErrorDetails } from './errors.t
 export { fingerprint } from './fingerprint.ts'
 export { isObject, type JsonObject } from './json.ts'
 export { Lane, untilAborted } from './lane.ts'
+export { Listeners } from './listeners.ts'
 export {
   namesSecret,
   redact,

@@ -1,3 +1,4 @@
+import { Listeners } from '../base/index.ts'
 import type { HostEvent, HostEventListener } from './events.ts'
 
 const LISTENERS_MAX = 1_000
@@ -6,7 +7,7 @@ const QUEUED_MAX = 10_000
 
 /** Tells every listener of every event, in order. One that throws disturbs neither its neighbours nor the teller. */
 export class EventBus {
-  readonly #listeners = new Set<HostEventListener>()
+  readonly #listeners = new Listeners<HostEvent>()
   readonly #queue: HostEvent[] = []
   #isDelivering = false
   #dropped = 0
@@ -22,10 +23,7 @@ export class EventBus {
    */
   subscribe(listener: HostEventListener): () => void {
     if (this.#listeners.size >= LISTENERS_MAX) throw new RangeError(`more than ${LISTENERS_MAX} listeners`)
-    // A wrapper of its own, so that the same function may listen twice.
-    const mine: HostEventListener = (event) => listener(event)
-    this.#listeners.add(mine)
-    return () => void this.#listeners.delete(mine)
+    return this.#listeners.add(listener)
   }
 
   /** Tells now; inside a listener, after the event that is being told. */
@@ -38,17 +36,7 @@ export class EventBus {
     this.#queue.push(event)
     if (this.#isDelivering) return
     this.#isDelivering = true
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#tell(next)
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#listeners.tell(next)
     this.#isDelivering = false
-  }
-
-  #tell(event: HostEvent): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(event)
-      } catch {
-        // Not ours to handle, and not a reason to stop.
-      }
-    }
   }
 }

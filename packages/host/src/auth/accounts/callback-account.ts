@@ -1,7 +1,6 @@
 // The account of an embedder who keeps it themselves. What their callbacks give is not believed before it has been looked at.
-import { HostError } from '../../base/index.ts'
+import { HostError, Listeners } from '../../base/index.ts'
 import type { Account, AccountChange, AccountSource } from '../account.ts'
-import { AccountListeners } from './account-listeners.ts'
 import { checkAccountOrigins, isToken, readAccount } from './account-rules.ts'
 
 /** What {@link callbackAccount} asks. A callback that throws costs the request that needed it, and nothing else. */
@@ -54,7 +53,7 @@ type Known =
 class Callbacks implements CallbackAccount {
   readonly origins: readonly string[]
   readonly #options: CallbackAccountOptions
-  readonly #listeners = new AccountListeners()
+  readonly #listeners = new Listeners<AccountChange>()
   #known: Known
   /** A callback that makes up a new grant each time must not be asked for ever. */
   #isTelling = false

@@ -1,12 +1,11 @@
 // The account of a hub: a person signs in to it with a browser or a code, and it is kept and renewed as the sign-ins of servers are.
-import { HostError, Lane } from '../../base/index.ts'
+import { HostError, Lane, Listeners } from '../../base/index.ts'
 import type { ServerDefinition } from '../../config/index.ts'
 import type { Account, AccountChange, AccountSource } from '../account.ts'
 import type { SignInOptions } from '../authorization-servers.ts'
 import type { SignInAuthorization } from '../sign-in-authorization.ts'
 import type { SignInStatus } from '../sign-in-status.ts'
 import type { SignedIn, SignedOut, SignInChange, SignIns } from '../sign-ins.ts'
-import { AccountListeners } from './account-listeners.ts'
 import { checkAccountOrigins } from './account-rules.ts'
 
 /** What a {@link SignInAccount} is made of. */
@@ -45,7 +44,7 @@ export class SignInAccount implements AccountSource, AsyncDisposable {
   readonly origins: readonly string[]
   readonly #init: SignInAccountInit
   readonly #signIns: SignIns
-  readonly #listeners = new AccountListeners()
+  readonly #listeners = new Listeners<AccountChange>()
   readonly #lane = new Lane()
   #current: Current | undefined
   /** Another one after each change that this program has made itself: what was read before counts no more. */

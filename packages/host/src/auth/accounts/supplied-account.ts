@@ -1,7 +1,6 @@
 // An account whose token is supplied from outside. Whoever supplies another one has signed in anew, even as the same account.
-import { digestHex } from '../../base/index.ts'
+import { digestHex, Listeners } from '../../base/index.ts'
 import type { Account, AccountChange, AccountSource } from '../account.ts'
-import { AccountListeners } from './account-listeners.ts'
 import { checkAccountId, checkAccountOrigins } from './account-rules.ts'
 
 /** What a {@link SuppliedAccount} is made of. */
@@ -21,7 +20,7 @@ const DIGEST_CHARS = 32
 export class SuppliedAccount implements AccountSource {
   readonly origins: readonly string[]
   readonly #init: SuppliedAccountInit
-  readonly #listeners = new AccountListeners()
+  readonly #listeners = new Listeners<AccountChange>()
   #now: { readonly token: string; readonly account: Account } | undefined
   /** Counts what was supplied: the same text, supplied again, is another grant. */
   #count = 0
