@@ -2,6 +2,7 @@
 import { cleanLine } from '../../base/index.ts'
 import type { Grant } from '../grant.ts'
 import { ask, withDeadline } from './asking.ts'
+import { askForScopes, CLIENT_NAME, grantOf, scopesFor } from './attempt.ts'
 import { clientAuthentication, formEncode } from './client-authentication.ts'
 import { readDeviceAnswer } from './device-answer.ts'
 import { decidePoll, type PollReply } from './device-poll.ts'
@@ -9,8 +10,8 @@ import { discover } from './discovery.ts'
 import type { ClientInUse, Discovery, SignInOptions } from './flow.ts'
 import type { OAuthAnswer, OAuthPort } from './port.ts'
 import { obtainClient, planClient } from './registration.ts'
-import { planScopes, type ScopePlan, scopesAfterRefusal } from './scopes.ts'
-import { SignInError, type SignInErrorKind } from './sign-in-error.ts'
+import type { ScopePlan } from './scopes.ts'
+import { SignInError } from './sign-in-error.ts'
 import { readTokens } from './token-answer.ts'
 
 /** What a person needs to sign in somewhere else. */
@@ -34,12 +35,9 @@ export interface DeviceSignInOptions extends Omit<SignInOptions, 'openPage' | 'o
 }
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
-const CLIENT_NAME = 'Convoke'
 /** Never used: many authorization servers register nobody without one. */
 const REDIRECT_URL = 'http://127.0.0.1/callback'
 const TIMEOUT_MS_MIN = 1_000
-/** Refusals that other scopes might change. */
-const REFUSALS: ReadonlySet<SignInErrorKind> = new Set(['provider-refused', 'scope-refused', 'registration-refused'])
 
 /**
  * Lets a person sign in with a code, and brings back what that gave. Nothing is kept anywhere; nothing is left running, however it ends.
@@ -61,16 +59,7 @@ export async function signInWithCode(options: DeviceSignInOptions): Promise<Gran
       `"${server.name}" takes tokens that are bound to a key, and a sign-in with a code has none: sign in with a browser`,
       { field: 'dpop' },
     )
-  const scopes = planScopes({
-    explicit: options.scopes,
-    configured: server.scopes,
-    stepUp: options.stepUp?.scopes,
-    granted: options.stepUp?.granted,
-    challenged: discovery.challengedScopes,
-    discovered: discovery.discoveredScopes,
-    issuerScopes: discovery.issuerScopes,
-    ifListed: options.scopesIfListed,
-  })
+  const scopes = scopesFor(discovery, options)
   return new Attempt(options, { discovery, endpoint }).run(scopes)
 }
 
@@ -99,25 +88,17 @@ class Attempt {
   }
 
   async run(scopes: ScopePlan): Promise<Grant> {
-    const pending = await this.#begin(scopes)
+    const pending = await askForScopes(
+      scopes,
+      (asked) => this.#request(asked),
+      () => this.#options.onScopesDropped?.(),
+    )
     this.#show(pending.code)
     const { port, signal, timeoutMs = pending.lifeMs, server } = this.#options
     const limitMs = Math.min(Math.max(timeoutMs, TIMEOUT_MS_MIN), pending.lifeMs)
     return withDeadline({ port, signal, timeoutMs: limitMs }, `The sign-in to "${server.name}" with a code`, (inner) =>
       this.#poll(pending, inner),
     )
-  }
-
-  async #begin(scopes: ScopePlan): Promise<Pending> {
-    try {
-      return await this.#request(scopes.scopes)
-    } catch (error) {
-      if (!(error instanceof SignInError) || !REFUSALS.has(error.kind) || error.details.error === undefined) throw error
-      const others = scopesAfterRefusal(scopes, error.details.error)
-      if (others === undefined) throw error
-      this.#options.onScopesDropped?.()
-      return this.#request(others)
-    }
   }
 
   async #request(scopes: readonly string[]): Promise<Pending> {
@@ -184,7 +165,7 @@ class Attempt {
           throw step.error
         case 'tokens': {
           const reading = readTokens(step.status, step.body, { endpoint, askedAtMs, isBound: false, secrets })
-          return this.#grant(pending, reading)
+          return grantOf(this.#facts.discovery, { client: pending.inUse.client, scopes: pending.scopes, ...reading })
         }
       }
     }
@@ -228,18 +209,6 @@ class Attempt {
       ...(server.ca === undefined ? {} : { ca: server.ca }),
       ...(stop === undefined ? {} : { signal: stop }),
     })
-  }
-
-  #grant({ inUse, scopes }: Pending, { tokens, subject }: ReturnType<typeof readTokens>): Grant {
-    const { issuer, resource } = this.#facts.discovery
-    return {
-      issuer,
-      resource,
-      client: inUse.client,
-      tokens,
-      ...(scopes.length === 0 ? {} : { requestedScopes: scopes }),
-      ...(subject === undefined ? {} : { subject }),
-    }
   }
 }
 

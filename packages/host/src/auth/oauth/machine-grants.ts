@@ -5,9 +5,10 @@ import type * as Crypto from 'node:crypto'
 import type { AddClientAuthentication, OAuthClientProvider } from '@modelcontextprotocol/client'
 import type { Grant, IssuerFacts, OAuthClient } from '../grant.ts'
 import { withDeadline } from './asking.ts'
+import { bindingKey, grantOf } from './attempt.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { discover, fetchIssuer } from './discovery.ts'
-import { canBind, createDpopKey, type DpopKey, openDpop } from './dpop.ts'
+import { type DpopKey, openDpop } from './dpop.ts'
 import { checkEndpoint, placeOf } from './endpoints.ts'
 import type { Asking, Discovery, SignInServer } from './flow.ts'
 import { readDocument } from './metadata.ts'
@@ -89,7 +90,7 @@ async function obtain(options: MachineGrantOptions): Promise<Grant> {
     challenged: discovery.challengedScopes,
     discovered: discovery.discoveredScopes,
   })
-  const key = await keyFor(discovery, options)
+  const key = await bindingKey(discovery, options)
   const client: OAuthClient = { id: credentials.clientId, kind: 'configured' }
   const request = await requestFor(credentials, { discovery, client, scopes, options })
   if (scopes.length > 0) request.parameters.set('scope', scopes.join(' '))
@@ -103,23 +104,7 @@ async function obtain(options: MachineGrantOptions): Promise<Grant> {
     secrets: exchanged.secrets,
   })
   const { refreshToken: _, ...lasting } = tokens
-  return {
-    issuer: discovery.issuer,
-    resource: discovery.resource,
-    client,
-    tokens: lasting,
-    ...(scopes.length === 0 ? {} : { requestedScopes: scopes }),
-    ...(key === undefined ? {} : { dpopKey: key }),
-  }
-}
-
-async function keyFor(
-  { wantsDpop, issuer }: Discovery,
-  { dpop, server, dpopKey }: MachineGrantOptions,
-): Promise<DpopKey | undefined> {
-  const isAlways = (dpop ?? server.oauth?.dpop) === 'always'
-  if (!(wantsDpop || isAlways) || !canBind(issuer.dpopAlgorithms)) return undefined
-  return dpopKey ?? createDpopKey()
+  return grantOf(discovery, { client, tokens: lasting, scopes, key })
 }
 
 /** One request for tokens: its parameters, and how the client shows who it is. */

@@ -1,25 +1,23 @@
 // Signs a person in at the authorization server of one MCP server. Everything that the attempt depends on is fixed before the browser opens.
 import type { Grant } from '../grant.ts'
 import { withDeadline } from './asking.ts'
+import { askForScopes, bindingKey, CLIENT_NAME, grantOf, scopesFor } from './attempt.ts'
 import { type Callback, type CallbackPlan, openCallback, planCallback } from './callback.ts'
 import { type CallbackAnswer, isFromIssuer, readPasted } from './callback-answer.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { discover } from './discovery.ts'
-import { canBind, createDpopKey, type DpopKey, openDpop } from './dpop.ts'
+import { type DpopKey, openDpop } from './dpop.ts'
 import { placeOf } from './endpoints.ts'
 import type { ClientInUse, Discovery, SignInOptions } from './flow.ts'
 import { obtainClient, planClient, sdkMetadata } from './registration.ts'
-import { planScopes, type ScopePlan, scopesAfterRefusal } from './scopes.ts'
+import type { ScopePlan } from './scopes.ts'
 import { exchange, loadSdk } from './sdk.ts'
-import { SignInError, type SignInErrorKind } from './sign-in-error.ts'
+import { SignInError } from './sign-in-error.ts'
 import { describeRefusal, readTokens, refusalError } from './token-answer.ts'
 
-const CLIENT_NAME = 'Convoke'
 const PERSON_TIMEOUT_MS = 300_000
 const PERSON_TIMEOUT_MS_MIN = 1_000
 const STATE_BYTES = 32
-/** Refusals that other scopes might change. */
-const REFUSALS: ReadonlySet<SignInErrorKind> = new Set(['provider-refused', 'scope-refused', 'registration-refused'])
 
 /**
  * Lets a person sign in, and brings back what that gave. Nothing is kept anywhere; nothing is left running, however it ends.
@@ -35,17 +33,8 @@ export async function signIn(options: SignInOptions): Promise<Grant> {
       `The browser comes back to ${placeOf(plan.url)} (oauth.callbackUrl), where this program does not listen: paste what it ends at, or leave the setting out`,
       { field: 'oauth.callbackUrl' },
     )
-  const scopes = planScopes({
-    explicit: options.scopes,
-    configured: server.scopes,
-    stepUp: options.stepUp?.scopes,
-    granted: options.stepUp?.granted,
-    challenged: discovery.challengedScopes,
-    discovered: discovery.discoveredScopes,
-    issuerScopes: discovery.issuerScopes,
-    ifListed: options.scopesIfListed,
-  })
-  const key = await keyFor(discovery, options)
+  const scopes = scopesFor(discovery, options)
+  const key = await bindingKey(discovery, options)
   const lines = options.paste?.[Symbol.asyncIterator]()
   const callback = await openIfPossible(plan)
   try {
@@ -60,12 +49,6 @@ export async function signIn(options: SignInOptions): Promise<Grant> {
 
 function openIfPossible({ bind, url }: CallbackPlan): Promise<Callback | undefined> {
   return bind === undefined ? Promise.resolve(undefined) : openCallback({ bind, url })
-}
-
-/** A new key, if the tokens are to be bound to one. */
-async function keyFor({ wantsDpop, issuer }: Discovery, { dpop, server }: SignInOptions): Promise<DpopKey | undefined> {
-  const isAlways = (dpop ?? server.oauth?.dpop) === 'always'
-  return (wantsDpop || isAlways) && canBind(issuer.dpopAlgorithms) ? createDpopKey() : undefined
 }
 
 interface AttemptFacts {
@@ -96,16 +79,12 @@ class Attempt {
     this.#redirectUrl = facts.callback?.redirectUrl ?? facts.plan.url
   }
 
-  async run(scopes: ScopePlan): Promise<Grant> {
-    try {
-      return await this.#once(scopes.scopes)
-    } catch (error) {
-      if (!(error instanceof SignInError) || !REFUSALS.has(error.kind) || error.details.error === undefined) throw error
-      const others = scopesAfterRefusal(scopes, error.details.error)
-      if (others === undefined) throw error
-      this.#options.onScopesDropped?.()
-      return await this.#once(others)
-    }
+  run(scopes: ScopePlan): Promise<Grant> {
+    return askForScopes(
+      scopes,
+      (asked) => this.#once(asked),
+      () => this.#options.onScopesDropped?.(),
+    )
   }
 
   async #once(scopes: readonly string[]): Promise<Grant> {
@@ -240,15 +219,7 @@ class Attempt {
       isBound: key !== undefined,
       secrets: [...secrets, code, authorization.state, authorization.verifier],
     })
-    return {
-      issuer: discovery.issuer,
-      resource: discovery.resource,
-      client: inUse.client,
-      tokens,
-      ...(scopes.length === 0 ? {} : { requestedScopes: scopes }),
-      ...(subject === undefined ? {} : { subject }),
-      ...(key === undefined ? {} : { dpopKey: key }),
-    }
+    return grantOf(discovery, { client: inUse.client, tokens, scopes, subject, key })
   }
 }
 
