@@ -1,6 +1,6 @@
 // One sign-in in this process: its tokens in memory, and the one transaction that renews them for all calls, processes and replicas.
 import { HostError, Lane } from '../base/index.ts'
-import { type KeyValueStore, LockError, StoreError } from '../store/index.ts'
+import { type KeyValueStore, LockError } from '../store/index.ts'
 import { decideRefresh, type RefreshAnswer, type RefreshReason, recordAfter, type SignInReason } from './decide.ts'
 import type { Grant, TokenSet } from './grant.ts'
 import {
@@ -13,6 +13,7 @@ import {
   standingOf,
   tokenDigest,
 } from './record.ts'
+import { unavailable } from './sign-in-failures.ts'
 
 /** How new tokens are had. None of it is aborted by a caller: an answer that nobody takes would cost the sign-in. */
 export interface TokenRequests {
@@ -50,8 +51,6 @@ export type Renewal =
   /** It may work another time. */
   | { readonly kind: 'failed'; readonly error: HostError }
 
-/** Longest wait for another process that renews the same sign-in, in milliseconds. */
-export const LOCK_WAIT_MS = 60_000
 /** Tries to save what cannot be had a second time. */
 const SAVES_MAX = 4
 /** Pause before the second try, in milliseconds; each further one is four times as long. */
@@ -193,7 +192,7 @@ export class GrantHolder {
     try {
       const store = await this.#open()
       onStep?.('locking')
-      const lock = await store.lock(recordId, { waitMs: LOCK_WAIT_MS })
+      const lock = await store.lock(recordId)
       try {
         onStep?.('locked')
         return await this.#decided(store, reason, mayRefresh)
@@ -391,15 +390,7 @@ export class GrantHolder {
   }
 
   #unavailable(error: unknown): HostError {
-    if (HostError.is(error)) return error
-    const { name } = this.#options.server
-    const busy = error instanceof StoreError && error.failure === 'busy'
-    const what = busy ? 'is being renewed by another process' : 'cannot be read or written'
-    const why = error instanceof Error ? error.message : String(error)
-    return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" ${what}: ${why}`, {
-      details: { server: name, because: error instanceof StoreError ? error.failure : 'failed' },
-      cause: error,
-    })
+    return unavailable(this.#options.server, error)
   }
 }
 

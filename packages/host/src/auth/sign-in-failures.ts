@@ -1,14 +1,19 @@
 // What a sign-in that came to nothing is called, and how it is told.
 import { HostError } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
+import { StoreError } from '../store/index.ts'
 import { isMachine } from './machine-sign-in.ts'
 import { SignInError } from './oauth/sign-in-error.ts'
 
-/** The store of a sign-in did not do it. */
-export function unavailable({ name }: ServerDefinition, why: string, cause?: unknown): HostError {
-  return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" cannot be read or written: ${why}`, {
-    details: { server: name },
-    cause,
+/** The store of a sign-in did not do it: what it says of that, as the error of this library. */
+export function unavailable({ name }: { readonly name: string }, error: unknown): HostError {
+  if (HostError.is(error)) return error
+  const failure = error instanceof StoreError ? error.failure : 'failed'
+  const what = failure === 'busy' ? 'is being renewed by another process' : 'cannot be read or written'
+  const why = error instanceof Error ? error.message : String(error)
+  return new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in of server "${name}" ${what}: ${why}`, {
+    details: { server: name, because: failure },
+    cause: error,
   })
 }
 

@@ -1,5 +1,4 @@
 // The sign-ins of one host: who is signed in where, what connections speak with, and how a person signs in and out.
-import { HostError } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import { type KeyValueStore, StoreError } from '../store/index.ts'
 import {
@@ -9,7 +8,7 @@ import {
   type StepUp,
 } from './authorization-servers.ts'
 import type { Grant } from './grant.ts'
-import { GrantHolder, LOCK_WAIT_MS, type RenewalStep, SENTENCES } from './grant-holder.ts'
+import { GrantHolder, type RenewalStep, SENTENCES } from './grant-holder.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
 import { type CredentialRecord, newRecord, readRecord, recordId, recordText } from './record.ts'
@@ -259,7 +258,7 @@ export class SignIns {
     const record = newRecord(grant, { server, grantId, nowMs: port.dateMs() })
     const id = idOf(record)
     await this.#guard(definition, async () => {
-      const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS })
+      const lock = await store.lock(id)
       try {
         await store.set(id, recordText(record))
         await this.#index.write(entryOf(record, kind))
@@ -294,7 +293,7 @@ export class SignIns {
     const { recordId: id, store: kind, grantId } = reading.entry
     return this.#guard(definition, async () => {
       const store = await this.#options.stores.open(kind)
-      const lock = await store.lock(id, { waitMs: LOCK_WAIT_MS, ...(signal === undefined ? {} : { signal }) })
+      const lock = await store.lock(id, signal === undefined ? {} : { signal })
       try {
         const found = await store.get(id)
         const record = found.kind === 'found' ? readRecord(found.value) : undefined
@@ -329,8 +328,7 @@ export class SignIns {
     try {
       return await work()
     } catch (error) {
-      if (HostError.is(error)) throw error
-      throw unavailable(definition, error instanceof Error ? error.message : String(error), error)
+      throw unavailable(definition, error)
     }
   }
 
