@@ -60,16 +60,7 @@ export class Waiting {
         },
       }
       call.exchange = handle
-      work.then(
-        (value) => {
-          over()
-          resolve(value)
-        },
-        (error: unknown) => {
-          over()
-          reject(error)
-        },
-      )
+      settleWith(work, { resolve, reject, over })
     })
   }
 
@@ -123,16 +114,7 @@ export class Waiting {
         this.#limits.delete(onClose)
       }
       this.#limits.add(onClose)
-      work.then(
-        (value) => {
-          over()
-          resolve(value)
-        },
-        (error: unknown) => {
-          over()
-          reject(error)
-        },
-      )
+      settleWith(work, { resolve, reject, over })
       if (this.#closed) onClose()
     })
   }
@@ -142,6 +124,26 @@ export class Waiting {
     this.#closed = true
     for (const stop of [...this.#limits]) stop()
   }
+}
+
+interface Settling<Value> {
+  resolve(value: Value): void
+  reject(error: unknown): void
+  /** Before whoever waits goes on. */
+  over(): void
+}
+
+function settleWith<Value>(work: Promise<Value>, { resolve, reject, over }: Settling<Value>): void {
+  work.then(
+    (value) => {
+      over()
+      resolve(value)
+    },
+    (error: unknown) => {
+      over()
+      reject(error)
+    },
+  )
 }
 
 function tooLate(): WireError {
