@@ -134,11 +134,17 @@ export class AccountFollower {
     this.#publishing = mine
   }
 
-  /** Looks whether another program has changed the account; resolves when the connections are those of the account of now. Never rejects. */
-  async settled(): Promise<void> {
-    if (this.#source === undefined) return
+  /**
+   * Looks whether another program has changed the account; resolves when the connections are those of the account of now. Never rejects.
+   * @returns undefined: nobody else speaks for the account.
+   */
+  settled(): Promise<void> | undefined {
+    return this.#source === undefined ? undefined : this.#look(this.#source)
+  }
+
+  async #look(source: AccountSource): Promise<void> {
     try {
-      await this.#source.look?.()
+      await source.look?.()
     } catch {
       // Its own affair: whoever speaks with it is told by its token.
     }

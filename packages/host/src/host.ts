@@ -306,7 +306,8 @@ class RunningHost implements Host {
 
   async bind(request: CaptureRequest = {}): Promise<Binding> {
     if (this.#scope.isClosed) throw new HostError('HOST_CLOSED', 'The host is closed')
-    await this.#lookForSignIns()
+    const looking = this.#lookForSignIns()
+    if (looking !== undefined) await looking
     return this.#set.bind(request)
   }
 
@@ -415,14 +416,26 @@ class RunningHost implements Host {
     return this.#signIns.destination()
   }
 
-  /** Somebody may have signed in or out with another program. At most one look a second, and none where no sign-in matters. Never rejects. */
-  async #lookForSignIns(): Promise<void> {
-    await this.#account.settled()
+  /**
+   * Somebody may have signed in or out with another program. At most one look a second, and none where no sign-in matters. Never rejects.
+   * @returns undefined: there is nothing to look at, and nobody waits.
+   */
+  #lookForSignIns(): Promise<void> | undefined {
+    const account = this.#account.settled()
+    return account === undefined ? this.#lookAtStored() : account.then(() => this.#lookAtStored())
+  }
+
+  #lookAtStored(): Promise<void> | undefined {
     const nowMs = this.#settings.protocol.platform.now()
-    if (this.#settings.credentials !== this.#signIns || nowMs - this.#lookedAtMs < LOOK_MS_MIN) return
+    if (this.#settings.credentials !== this.#signIns || nowMs - this.#lookedAtMs < LOOK_MS_MIN) return undefined
     this.#lookedAtMs = nowMs
     const waiting = new Set(this.statuses.filter(({ state }) => state === 'needs-auth').map(({ name }) => name))
-    if (!(await this.#signIns.haveChanged(this.definitions, waiting))) return
+    const watched = this.#signIns.watched(this.definitions, waiting)
+    return watched.length === 0 ? undefined : this.#followStored(watched)
+  }
+
+  async #followStored(watched: readonly ServerDefinition[]): Promise<void> {
+    if (!(await this.#signIns.haveChanged(watched))) return
     await this.refresh().catch(() => {}) // closed meanwhile: whoever asked is told
   }
 

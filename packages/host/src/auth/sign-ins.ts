@@ -95,14 +95,23 @@ export class SignIns {
   }
 
   /**
-   * Is the sign-in of one of these servers another one than {@link read} found last? Only those are looked at that had one, or wait for one.
+   * Those of these servers whose sign-in another program may change in a way that matters: they had one, or wait for one.
    * @param waiting Names of servers that nobody is signed in to.
    */
-  async haveChanged(definitions: readonly ServerDefinition[], waiting: ReadonlySet<string>): Promise<boolean> {
-    const looks = definitions
-      .filter(({ name }) => waiting.has(name) || this.#seen.get(name) !== undefined)
-      .filter((definition) => this.#applies(definition) && !isMachine(definition))
-      .map(async (definition) => grantIn(await this.#read(definition)) !== this.#seen.get(definition.name))
+  watched(definitions: readonly ServerDefinition[], waiting: ReadonlySet<string>): readonly ServerDefinition[] {
+    return definitions.filter(
+      (definition) =>
+        (waiting.has(definition.name) || this.#seen.get(definition.name) !== undefined) &&
+        this.#applies(definition) &&
+        !isMachine(definition),
+    )
+  }
+
+  /** Is the sign-in of one of these servers another one than {@link read} found last? */
+  async haveChanged(definitions: readonly ServerDefinition[]): Promise<boolean> {
+    const looks = definitions.map(
+      async (definition) => grantIn(await this.#read(definition)) !== this.#seen.get(definition.name),
+    )
     return (await Promise.all(looks)).includes(true)
   }
 
