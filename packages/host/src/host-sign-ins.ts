@@ -8,7 +8,8 @@ import {
   type StoreMode,
 } from './auth/index.ts'
 import type { ServerDefinition } from './config/index.ts'
-import { type Platform, readCertificates, signInPort } from './protocol/index.ts'
+import { oauthPort } from './host-oauth-port.ts'
+import { type Platform, readCertificates } from './protocol/index.ts'
 import {
   FileStore,
   KeyringStore,
@@ -77,7 +78,7 @@ export function makeSignIns(init: SignInsInit): SignIns {
   return new SignIns({
     stores: storesOf(settings, directory, platform),
     index: indexOf(directory, platform),
-    port: signInPort(platform),
+    port: oauthPort(platform),
     env: platform.env,
     client: {
       name: settings.clientName ?? init.clientName,

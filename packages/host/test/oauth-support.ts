@@ -2,12 +2,12 @@
 import { nodePlatform } from '@convoke/wire'
 import type { OAuthAnswer, OAuthPort, OAuthRequest } from '../src/auth/oauth/port.ts'
 import { SignInError } from '../src/auth/oauth/sign-in-error.ts'
-import { signInPort } from '../src/protocol/index.ts'
+import { oauthPort } from '../src/host-oauth-port.ts'
 
 export const TIMEOUT_MS = 60_000
 
 /** Through the real door. */
-export const realPort: OAuthPort = signInPort(nodePlatform, { proxy: 'none' })
+export const realPort: OAuthPort = oauthPort(nodePlatform, { proxy: 'none' })
 
 /** What a table of answers has for one URL. */
 export type Scripted = object | string | number | Error | ((request: OAuthRequest) => object | string | number)

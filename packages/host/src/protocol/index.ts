@@ -19,13 +19,12 @@ export type {
   TimerHandle,
   ToolResult,
 } from '@convoke/wire'
-export { nodePlatform, reapLeftovers } from '@convoke/wire'
+export { fetchAnswer, nodePlatform, reachOf, reapLeftovers } from '@convoke/wire'
 export { StartupBudget } from './budget.ts'
 export { type ClientOffers, clientCapabilities } from './client-capabilities.ts'
 export { hostErrorOf } from './faults.ts'
 export { LaunchMemory } from './launch-memory.ts'
 export type { ListRequest } from './listing.ts'
-export { signInPort } from './oauth-port.ts'
 export { type Introduction, openServer, startFailure } from './open.ts'
 export { packageRunnerOf } from './package-runner.ts'
 export { saysAuthRequired } from './sentences.ts'
