@@ -1,8 +1,8 @@
 // A real authorization server (`oidc-provider`) in a process of its own, with knobs that turn while it runs.
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { askControl, whenSeen } from './plain-request.ts'
-import { type RunningServer, startServer } from './runners.ts'
+import { type Controlled, ControlledServer } from './controlled-server.ts'
+import { startServer } from './runners.ts'
 
 /** Who can sign in. */
 export type TestAccount = 'ada' | 'grace'
@@ -124,26 +124,12 @@ export interface AuthorizationServerStats {
   readonly discoveries: number
 }
 
-/** The running server. */
-export interface AuthorizationServer extends AsyncDisposable {
+/** The running server. Its `url` is its issuer, the address to begin with. */
+export interface AuthorizationServer extends Controlled<AuthorizationServerKnobs, AuthorizationServerStats> {
   /** Exactly as in its metadata and in `iss`. */
   readonly issuer: string
-  /** The same; the address to begin with. */
-  readonly url: string
-  readonly pid: number
-  readonly stderrTail: string
-  readonly exited: Promise<void>
-  /** Turns knobs; holds for every request that comes after it resolved. */
-  set(knobs: AuthorizationServerKnobs): Promise<void>
-  stats(): Promise<AuthorizationServerStats>
-  /**
-   * Looks again until the numbers are as wanted, so that tests wait for states.
-   * @throws {Error} with the last numbers, after 30 s.
-   */
-  whenStats(isWanted: (stats: AuthorizationServerStats) => boolean): Promise<AuthorizationServerStats>
   /** Takes back every grant of the account with all its tokens, as a person does in the settings of a service. @returns how many. */
   revokeGrant(account: TestAccount): Promise<number>
-  close(): Promise<void>
 }
 
 /** The client by which protected servers introspect tokens; every authorization server knows it. */
@@ -179,52 +165,15 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   return new RunningAuthorizationServer(server, `${origin}${options.path ?? ''}`)
 }
 
-class RunningAuthorizationServer implements AuthorizationServer {
-  readonly issuer: string
-  readonly #server: RunningServer
-
-  constructor(server: RunningServer, issuer: string) {
-    this.#server = server
-    this.issuer = issuer
-  }
-
-  get url(): string {
-    return this.issuer
-  }
-
-  get pid(): number {
-    return this.#server.pid
-  }
-
-  get stderrTail(): string {
-    return this.#server.stderrTail
-  }
-
-  get exited(): Promise<void> {
-    return this.#server.exited
-  }
-
-  async set(knobs: AuthorizationServerKnobs): Promise<void> {
-    await askControl(this.issuer, 'set', knobs)
-  }
-
-  async stats(): Promise<AuthorizationServerStats> {
-    return (await askControl(this.issuer, 'stats')) as AuthorizationServerStats
-  }
-
-  whenStats(isWanted: (stats: AuthorizationServerStats) => boolean): Promise<AuthorizationServerStats> {
-    return whenSeen(() => this.stats(), isWanted)
+class RunningAuthorizationServer
+  extends ControlledServer<AuthorizationServerKnobs, AuthorizationServerStats>
+  implements AuthorizationServer
+{
+  get issuer(): string {
+    return this.url
   }
 
   async revokeGrant(account: TestAccount): Promise<number> {
-    return (await askControl(this.issuer, 'revoke', { account })) as number
-  }
-
-  async close(): Promise<void> {
-    await this.#server[Symbol.asyncDispose]()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+    return (await this.ask('revoke', { account })) as number
   }
 }

@@ -11,6 +11,7 @@ export {
   type TestAccount,
 } from './authorization-server.ts'
 export { Canaries, type Watched } from './canaries.ts'
+export type { Controlled } from './controlled-server.ts'
 export {
   type ProtectedServer,
   type ProtectedServerKnobs,

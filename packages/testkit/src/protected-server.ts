@@ -1,7 +1,7 @@
 // An MCP server that accepts only access tokens of an authorization server of the testkit, in a process of its own.
 import { fileURLToPath } from 'node:url'
-import { askControl, whenSeen } from './plain-request.ts'
-import { type RunningServer, startServer } from './runners.ts'
+import { type Controlled, ControlledServer } from './controlled-server.ts'
+import { startServer } from './runners.ts'
 import type { HttpScript } from './script.ts'
 
 /** What can be changed while it runs. What is not named in a call of `set` stays; `undefined` goes back to the default. */
@@ -72,19 +72,10 @@ export interface ProtectedServerStats {
   readonly proofs: number
 }
 
-export interface ProtectedServer extends AsyncDisposable {
-  /** The MCP endpoint, and its resource identifier. */
-  readonly url: string
-  readonly pid: number
-  readonly stderrTail: string
-  readonly exited: Promise<void>
-  set(knobs: ProtectedServerKnobs): Promise<void>
-  stats(): Promise<ProtectedServerStats>
-  /** @throws {Error} with the last numbers, after 30 s. */
-  whenStats(isWanted: (stats: ProtectedServerStats) => boolean): Promise<ProtectedServerStats>
+/** The running server. Its `url` is its MCP endpoint, and its resource identifier. */
+export interface ProtectedServer extends Controlled<ProtectedServerKnobs, ProtectedServerStats> {
   /** Forgets every session, as a server does that was restarted: 404 for those who still use theirs. */
   forgetSessions(): Promise<void>
-  close(): Promise<void>
 }
 
 const entry = fileURLToPath(new URL('../servers/protected-server.mjs', import.meta.url))
@@ -107,50 +98,11 @@ export async function startProtectedServer(options: ProtectedServerOptions): Pro
   return new RunningProtectedServer(await startServer([entry, JSON.stringify(options)], { closeTimeoutMs: 1_000 }))
 }
 
-class RunningProtectedServer implements ProtectedServer {
-  readonly #server: RunningServer
-
-  constructor(server: RunningServer) {
-    this.#server = server
-  }
-
-  get url(): string {
-    return this.#server.url
-  }
-
-  get pid(): number {
-    return this.#server.pid
-  }
-
-  get stderrTail(): string {
-    return this.#server.stderrTail
-  }
-
-  get exited(): Promise<void> {
-    return this.#server.exited
-  }
-
-  async set(knobs: ProtectedServerKnobs): Promise<void> {
-    await askControl(this.url, 'set', knobs)
-  }
-
-  async stats(): Promise<ProtectedServerStats> {
-    return (await askControl(this.url, 'stats')) as ProtectedServerStats
-  }
-
-  whenStats(isWanted: (stats: ProtectedServerStats) => boolean): Promise<ProtectedServerStats> {
-    return whenSeen(() => this.stats(), isWanted)
-  }
-
+class RunningProtectedServer
+  extends ControlledServer<ProtectedServerKnobs, ProtectedServerStats>
+  implements ProtectedServer
+{
   async forgetSessions(): Promise<void> {
-    await askControl(this.url, 'forget-sessions', {})
-  }
-
-  async close(): Promise<void> {
-    await this.#server[Symbol.asyncDispose]()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+    await this.ask('forget-sessions', {})
   }
 }
