@@ -16,3 +16,5 @@ export interface Requirement {
 export type ScenarioOrigin =
   | { readonly kind: 'as-is' }
   | { readonly kind: 'reworded' | 'replaced' | 'dropped'; readonly because: string }
+
+export const AS_IS: ScenarioOrigin = { kind: 'as-is' }
