@@ -1,6 +1,5 @@
-import type { Requirement, ScenarioOrigin } from './requirement.ts'
+import { AS_IS, type Requirement, type ScenarioOrigin } from './requirement.ts'
 
-const AS_IS: ScenarioOrigin = { kind: 'as-is' }
 const LIMIT: ScenarioOrigin = {
   kind: 'replaced',
   because: 'decision 27: one limit, messageBytesMax, 64 MiB by default, in both eras',
