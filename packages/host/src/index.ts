@@ -111,13 +111,14 @@ export type {
   StartupSummary,
 } from './events/index.ts'
 export type { ConnectionKey, ResourceClient, ResourcePage, ResourceRequestOptions } from './extensions/index.ts'
-export { type ConfigureOptions, createHost, type Explanation, type Host } from './host.ts'
+export { createHost } from './host.ts'
 export {
   type EnvironmentAccountOptions,
   environmentAccount,
   openSignInAccount,
   type SignInAccountOptions,
 } from './host-account.ts'
+export type { ConfigureOptions, Explanation, Host } from './host-interface.ts'
 export { createCatalogCache, type HostOptions } from './host-options.ts'
 export type { HostConfiguration } from './host-registry.ts'
 export type { SignInSettings } from './host-sign-ins.ts'
