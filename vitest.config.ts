@@ -4,7 +4,7 @@ const conditions = ['@convoke/source']
 
 /** They take longer than the gate has: `npm test` runs them, `CONVOKE_SUITES=short` does not. */
 const LONG_SUITES = [
-  'packages/host/test/{sign-in-kills,sign-ins*,keyring,store-lock-fuzz,account-sources,oauth-live,endurance,races-real}.test.ts',
+  'packages/host/test/{sign-in-kills,sign-ins*,keyring,store-lock-fuzz,sign-in-account,oauth-live,endurance,races-real}.test.ts',
   'packages/cli/test/{login,auth-status,serve-sign-ins,sign-in-secrets,add-sign-in,ending,twelve-servers}.test.ts',
   'packages/testkit/test/authorization-server.test.ts',
 ]
