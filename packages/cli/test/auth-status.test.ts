@@ -2,6 +2,7 @@
 import { symlinkSync } from 'node:fs'
 import { readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { verifies } from '@convoke/testkit'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { startKeyring } from '../../host/test/keyring-support.ts'
@@ -102,8 +103,7 @@ verifies('auth.207', async () => {
 
 verifies('auth.208', async () => {
   const { authorization, home } = scene
-  await authorization.set({ accessTokenSeconds: 1 })
-  // Refused: the person has taken the access back, in the settings of the service.
+  // Refused, with a token that would be good for minutes: the person has taken the access back, in the settings of the service.
   await scene.login()
   await authorization.revokeGrant('ada')
   expect(await call('echo')).toBe(EXIT.needsPerson)
@@ -116,7 +116,26 @@ verifies('auth.208', async () => {
   expect(refused.text).toMatch(
     /^mail +ended .*file\n {2}the authorization server has ended it\n {2}→ convoke login mail$/m,
   )
+  // Refused, with one that was over.
+  await authorization.set({ accessTokenSeconds: 1 })
+  await scene.login()
+  await setTimeout(1_100)
+  await authorization.revokeGrant('ada')
+  expect(await call('echo')).toBe(EXIT.needsPerson)
+  expect((await status()).row).toMatchObject({ state: 'ended', because: 'the authorization server has ended it' })
+  // Refused, with one that nobody can renew.
+  await authorization.set({ accessTokenSeconds: 300, refreshTokens: 'never' })
+  await scene.login()
+  expect((await status()).row).toMatchObject({ state: 'signed-in', isRenewable: false })
+  await authorization.revokeGrant('ada')
+  expect(await call('echo')).toBe(EXIT.needsPerson)
+  expect((await status()).row).toMatchObject({
+    state: 'ended',
+    because: 'the server does not accept it',
+    nextStep: 'convoke login mail',
+  })
   // A new sign-in is good again.
+  await authorization.set({ accessTokenSeconds: 1, refreshTokens: 'always' })
   await scene.login()
   expect((await status()).row).toMatchObject({ state: 'signed-in' })
   // Cut off: killed between the answer and its saving.
@@ -126,12 +145,14 @@ verifies('auth.208', async () => {
   renewing.child.kill('SIGKILL')
   await renewing.ended
   await authorization.set({ hold: 'nothing' })
-  const cut = await status()
-  expect(cut.row).toMatchObject({
-    state: 'ended',
-    because: 'a renewal was cut off, so that it may be used up',
-    nextStep: 'convoke login mail',
-  })
+  // What there is can be used to its end, which is near.
+  await expect
+    .poll(async () => (await status()).row, { timeout: 60_000 })
+    .toMatchObject({
+      state: 'ended',
+      because: 'a renewal was cut off, so that it may be used up',
+      nextStep: 'convoke login mail',
+    })
   expect(await call('echo')).toBe(EXIT.needsPerson)
   expect((await authorization.stats()).tokenRequests.filter(({ replay }) => replay)).toEqual([])
   await authorization.set({ accessTokenSeconds: 300 })

@@ -41,6 +41,8 @@ const without = (...names: readonly string[]): CredentialRecord => {
 
 const digest = tokenDigest('r1')
 const rejected = { refreshDigest: digest, atMs: NOW, because: 'invalid_grant' }
+/** The server has refused the access token of {@link record}. */
+const refusedNow = { accessDigest: tokenDigest('a1'), atMs: NOW }
 const attempt = { refreshDigest: digest, startedAtMs: NOW - 60_000 }
 
 verifies('auth.130', () => {
@@ -210,6 +212,7 @@ test('a record is read as it was written, and nothing else is', () => {
   const whole = record({
     attempt,
     rejected,
+    refused: refusedNow,
     refreshedAtMs: 3,
     subject: { id: 's', name: 'Ada' },
     client: { id: 'c', kind: 'registered', secret: 's', tokenEndpointAuthMethod: 'client_secret_post' },
@@ -234,6 +237,7 @@ test('a record is read as it was written, and nothing else is', () => {
     (one) => (one['signedInAtMs'] = '1'),
     (one) => (one['attempt'] = { startedAtMs: 1 }),
     (one) => (one['rejected'] = { refreshDigest: 1 }),
+    (one) => (one['refused'] = { atMs: 1 }),
   ]
   for (const [index, spoil] of spoilt.entries()) {
     const one = JSON.parse(recordText(whole)) as Record<string, unknown>
@@ -292,6 +296,19 @@ verifies('auth.134', () => {
     [
       state({ reading, record: record({ rejected }) }),
       'signed-in: the authorization server has ended it; what there is can be used to its end',
+    ],
+    [
+      state({ reading, record: record({ rejected, refused: refusedNow }) }),
+      'ended: the authorization server has ended it',
+    ],
+    [state({ reading, record: record({ refused: refusedNow }) }), 'signed-in'],
+    [
+      state({ reading, record: { ...without('refreshToken'), refused: refusedNow } }),
+      'ended: the server does not accept it',
+    ],
+    [
+      state({ reading, record: { ...without('refreshToken'), refused: { ...refusedNow, accessDigest: 'another' } } }),
+      'signed-in',
     ],
     [
       state({ reading, record: record({ rejected, tokens: { expiresAtMs: NOW } }) }),

@@ -4,6 +4,8 @@ import {
   type CredentialRecord,
   isExpired,
   isExpiring,
+  isRefused,
+  mayRefresh,
   type RefreshRefusal,
   refusedRefresh,
   tokenDigest,
@@ -92,6 +94,16 @@ export function recordAfter(record: CredentialRecord, answer: RefreshAnswer, now
         rotation: rotationAfter(record.tokens, answer.tokens),
       }
   }
+}
+
+/** The record once it is known that its token was refused and that only a person can get another one; undefined: there is nothing to note. */
+export function recordWhenRefused(
+  record: CredentialRecord,
+  { reason, nowMs }: Pick<RefreshFacts, 'reason' | 'nowMs'>,
+): CredentialRecord | undefined {
+  // What can be renewed is renewed at the next use.
+  if (isNewer(record.tokens, reason) || mayRefresh(record) || isRefused(record)) return undefined
+  return { ...record, refused: { accessDigest: tokenDigest(record.tokens.accessToken), atMs: nowMs } }
 }
 
 /** What the answer leaves out stays as it was (RFC 6749 5.1 and 6). */

@@ -1,7 +1,14 @@
 // One sign-in in this process: its tokens in memory, and the one transaction that renews them for all calls, processes and replicas.
 import { HostError, Lane } from '../base/index.ts'
 import { type KeyValueStore, LockError } from '../store/index.ts'
-import { decideRefresh, type RefreshAnswer, type RefreshReason, recordAfter, type SignInReason } from './decide.ts'
+import {
+  decideRefresh,
+  type RefreshAnswer,
+  type RefreshReason,
+  recordAfter,
+  recordWhenRefused,
+  type SignInReason,
+} from './decide.ts'
 import type { Grant, TokenSet } from './grant.ts'
 import {
   type CredentialRecord,
@@ -221,11 +228,12 @@ export class GrantHolder {
           this.#use(plan.record)
           return { kind: 'current' }
         case 'sign-in':
+          if (found?.record.grantId === grantId) await this.#noteRefused(store, found, reason)
           return { kind: 'sign-in', because: this.#end(plan.because) }
         case 'obtain':
           return this.#obtain(store, found?.text)
         case 'refresh': {
-          const renewal = await this.#refresh(store, { ...plan, text: found?.text ?? '' })
+          const renewal = await this.#refresh(store, { ...plan, reason, text: found?.text ?? '' })
           if (renewal !== undefined) return renewal
         }
       }
@@ -246,7 +254,7 @@ export class GrantHolder {
 
   async #exchange(store: KeyValueStore, from: RefreshFrom): Promise<Renewal | undefined> {
     const { requests, onStep } = this.#options
-    const { record, refreshToken } = from
+    const { record, refreshToken, reason } = from
     const attempt = { refreshDigest: tokenDigest(refreshToken), startedAtMs: this.#options.dateMs() }
     // Written first: whoever finds it after our death knows that this token may have been used up.
     const marked = recordText({ ...record, attempt })
@@ -254,7 +262,9 @@ export class GrantHolder {
     onStep?.('asking')
     const answer = await this.#ask(() => requests.refresh(record, refreshToken))
     onStep?.('answered')
-    const next = recordAfter(record, answer, this.#options.dateMs())
+    const nowMs = this.#options.dateMs()
+    const after = recordAfter(record, answer, nowMs)
+    const next = recordWhenRefused(after, { reason, nowMs }) ?? after
     this.#unsaved = { from: marked, record: next }
     const isSaved = await this.#save(store, marked, recordText(next))
     this.#unsaved = undefined
@@ -344,6 +354,17 @@ export class GrantHolder {
     }
   }
 
+  /** For whoever asks how this sign-in is. A store that takes no note of it does not change what has been decided. */
+  async #noteRefused(
+    store: KeyValueStore,
+    { record, text }: { readonly record: CredentialRecord; readonly text: string },
+    reason: RefreshReason,
+  ): Promise<void> {
+    const refused = recordWhenRefused(record, { reason, nowMs: this.#options.dateMs() })
+    if (refused !== undefined)
+      await store.compareAndSwap(this.#options.recordId, text, recordText(refused)).catch(() => false)
+  }
+
   async #stored(
     store: KeyValueStore,
   ): Promise<{ readonly record: CredentialRecord; readonly text: string } | undefined> {
@@ -396,6 +417,7 @@ export class GrantHolder {
 
 /** What a renewal begins with. */
 interface RefreshFrom {
+  readonly reason: RefreshReason
   readonly record: CredentialRecord
   readonly refreshToken: string
   /** The record as it is stored. */

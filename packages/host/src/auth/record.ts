@@ -19,6 +19,8 @@ export interface CredentialRecord extends Grant {
   readonly attempt?: { readonly refreshDigest: string; readonly startedAtMs: number }
   /** The authorization server has refused this refresh token for good. It is never sent again. */
   readonly rejected?: { readonly refreshDigest: string; readonly atMs: number; readonly because: string }
+  /** The server has refused this access token, and it could not be renewed. For whoever asks; it is sent again, as servers are wrong at times. */
+  readonly refused?: { readonly accessDigest: string; readonly atMs: number }
 }
 
 /** Time before its end at which a token is renewed, in milliseconds; half of its life where that is shorter. */
@@ -60,6 +62,11 @@ export function isExpiring({ tokens, refreshedAtMs, signedInAtMs }: CredentialRe
   if (expiresAtMs === undefined) return false
   const lifeMs = Math.max(0, expiresAtMs - (refreshedAtMs ?? signedInAtMs))
   return nowMs + Math.min(REFRESH_SKEW_MS, lifeMs / 2) >= expiresAtMs
+}
+
+/** Did the server refuse its access token the last time that anybody used it? */
+export function isRefused({ tokens, refused }: CredentialRecord): boolean {
+  return refused !== undefined && refused.accessDigest === tokenDigest(tokens.accessToken)
 }
 
 /** Is it over? */
@@ -134,8 +141,9 @@ function isRecord(value: unknown): value is CredentialRecord {
     isClient(client) &&
     isTokenSet(tokens) &&
     isSubject(value['subject']) &&
-    isMark(value['attempt'], 'startedAtMs') &&
-    isMark(value['rejected'], 'atMs')
+    isMark(value['attempt'], 'refreshDigest', 'startedAtMs') &&
+    isMark(value['rejected'], 'refreshDigest', 'atMs') &&
+    isMark(value['refused'], 'accessDigest', 'atMs')
   )
 }
 
@@ -160,8 +168,8 @@ function isSubject(value: unknown): value is Subject | undefined {
   return value === undefined || (hasTexts(value, ['id']) && hasOptional(value, { name: 'string' }))
 }
 
-function isMark(value: unknown, at: string): boolean {
-  return value === undefined || (hasTexts(value, ['refreshDigest']) && hasOptional(value, { [at]: 'number' }))
+function isMark(value: unknown, digest: string, at: string): boolean {
+  return value === undefined || (hasTexts(value, [digest]) && hasOptional(value, { [at]: 'number' }))
 }
 
 function hasTexts(value: unknown, names: readonly string[]): value is Record<string, unknown> {

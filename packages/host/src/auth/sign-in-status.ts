@@ -3,7 +3,7 @@ import type { ServerDefinition } from '../config/index.ts'
 import type { SignInReason } from './decide.ts'
 import type { Subject } from './grant.ts'
 import type { Variables } from './own-authorization.ts'
-import { type CredentialRecord, isExpired, refusedRefresh, standingOf } from './record.ts'
+import { type CredentialRecord, isExpired, isRefused, refusedRefresh, standingOf } from './record.ts'
 import type { IndexReading, StoreKind } from './sign-in-index.ts'
 import type { StoreMode } from './sign-in-stores.ts'
 
@@ -113,6 +113,8 @@ function standing(record: CredentialRecord, nowMs: number): Omit<SignInStatus, '
   }
   if (standingOf(record, nowMs) === 'unusable')
     return { ...facts, state: 'ended', because: ENDED[refused ?? 'token-refused'] }
+  if (refused !== undefined && isRefused(record))
+    return { ...facts, state: 'ended', because: ENDED[refused === 'no-refresh-token' ? 'token-refused' : refused] }
   if (refused === undefined || refused === 'no-refresh-token' || isExpired(tokens, nowMs))
     return { ...facts, state: 'signed-in' }
   return { ...facts, state: 'signed-in', because: `${ENDED[refused]}; what there is can be used to its end` }
