@@ -1,6 +1,6 @@
 // The sign-ins of one host: who is signed in where, what connections speak with, and how a person signs in and out.
 import type { ServerDefinition } from '../config/index.ts'
-import { type KeyValueStore, StoreError } from '../store/index.ts'
+import type { KeyValueStore } from '../store/index.ts'
 import {
   AuthorizationServers,
   type AuthorizationServersOptions,
@@ -8,13 +8,15 @@ import {
   type StepUp,
 } from './authorization-servers.ts'
 import type { Grant } from './grant.ts'
-import { GrantHolder, type RenewalStep, SENTENCES } from './grant-holder.ts'
+import { type GrantHolder, type RenewalStep, SENTENCES } from './grant-holder.ts'
+import { GrantHolders } from './grant-holders.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
-import { type CredentialRecord, newRecord, readRecord, recordId, recordText } from './record.ts'
+import { newRecord } from './record.ts'
 import { type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
 import { notSupported, unavailable } from './sign-in-failures.ts'
-import { type IndexReading, type SignInEntry, SignInIndex, type StoreKind } from './sign-in-index.ts'
+import { type IndexReading, SignInIndex } from './sign-in-index.ts'
+import { SignInRecords } from './sign-in-records.ts'
 import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
 import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
 
@@ -65,8 +67,8 @@ export class SignIns {
   readonly #options: SignInsOptions
   readonly #index: SignInIndex
   readonly #servers: AuthorizationServers
-  /** By record and grant. */
-  readonly #holders = new Map<string, GrantHolder>()
+  readonly #records: SignInRecords
+  readonly #holders: GrantHolders
   /** The sign-in that was last found for each server, by name; undefined: none. */
   readonly #seen = new Map<string, string | undefined>()
 
@@ -74,6 +76,17 @@ export class SignIns {
     this.#options = options
     this.#index = new SignInIndex(options.index)
     this.#servers = new AuthorizationServers(options)
+    this.#records = new SignInRecords(options.stores, this.#index)
+    this.#holders = new GrantHolders({
+      port: options.port,
+      open: (kind) => options.stores.open(kind),
+      requests: (definition) => this.#servers.requests(definition),
+      onChange: (server, change) =>
+        options.onChange(
+          change === 'refreshed' ? { server, change } : { server, change: 'ended', because: SENTENCES[change] },
+        ),
+      onStep: options.onStep === undefined ? undefined : (step) => options.onStep?.(step),
+    })
   }
 
   /** The sign-in of a server as a plan needs it. It touches neither the network nor a keyring. */
@@ -137,8 +150,7 @@ export class SignIns {
     const choice = await this.#options.stores.choose()
     const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
     const grant = await this.#servers.signIn(definition, await this.#stepUp(before), options)
-    const record = await this.#keep(definition, { grant, store, kind: choice.kind })
-    await this.#forget(before, { recordId: idOf(record), kind: choice.kind })
+    await this.#keep(definition, grant, { store, kind: choice.kind, before })
     this.#options.onChange({ server: definition.name, change: 'signed-in' })
     const { issuer, subject, tokens } = grant
     return {
@@ -162,7 +174,8 @@ export class SignIns {
       await this.#guard(definition, () => this.#index.remove(serverOf(definition)))
       return { server, wasSignedIn: true, revocation: 'failed' }
     }
-    const record = await this.#take(definition, reading, signal)
+    const record = await this.#guard(definition, () => this.#records.take(reading, signal))
+    this.#holders.retire(reading.entry)
     this.#options.onChange({ server, change: 'signed-out' })
     return {
       server,
@@ -192,7 +205,7 @@ export class SignIns {
     if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
     if (!stores.reads(reading.entry.store)) return statusOfSignIn(definition, { ...facts, reading, isOutOfMode: true })
     try {
-      return statusOfSignIn(definition, { ...facts, reading, record: await this.#recordOf(reading.entry) })
+      return statusOfSignIn(definition, { ...facts, reading, record: await this.#records.of(reading.entry) })
     } catch (error) {
       const because = error instanceof Error ? error.message : String(error)
       return statusOfSignIn(definition, { ...facts, reading, unreadableBecause: because })
@@ -206,7 +219,7 @@ export class SignIns {
 
   /** Waits for renewals that are under way, so that no answer is lost, and lets go of what stores have open. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#holders.values()].map((holder) => holder.close()))
+    await this.#holders.close()
     await this.#options.stores.close()
   }
 
@@ -222,7 +235,7 @@ export class SignIns {
   }
 
   async #find(definition: ServerDefinition): Promise<GrantHolder | undefined> {
-    if (isMachine(definition)) return this.#holder(definition, machineEntry(definition))
+    if (isMachine(definition)) return this.#holders.of(definition, machineEntry(definition))
     const reading = await this.#read(definition)
     switch (reading.kind) {
       case 'none':
@@ -230,107 +243,26 @@ export class SignIns {
       case 'unreadable':
         throw unavailable(definition, reading.because)
       case 'entry':
-        return this.#holder(definition, reading.entry)
+        return this.#holders.of(definition, reading.entry)
     }
   }
 
-  #holder(definition: ServerDefinition, { recordId: id, grantId, store, server }: SignInEntry): GrantHolder {
-    const key = `${id} ${grantId}`
-    const known = this.#holders.get(key)
-    if (known !== undefined) return known
-    const { port, onStep } = this.#options
-    const holder = new GrantHolder({
-      ...{ server, recordId: id, grantId },
-      open: () => this.#options.stores.open(store),
-      requests: this.#servers.requests(definition),
-      dateMs: () => port.dateMs(),
-      setTimer: (callback, ms) => port.setTimer(callback, ms),
-      ...(onStep === undefined ? {} : { onStep }),
-      onChange: (change) =>
-        this.#options.onChange(
-          change === 'refreshed'
-            ? { server: server.name, change }
-            : { server: server.name, change: 'ended', because: SENTENCES[change] },
-        ),
-    })
-    this.#holders.set(key, holder)
-    return holder
-  }
-
-  async #keep(
-    definition: ServerDefinition,
-    { grant, store, kind }: { readonly grant: Grant; readonly store: KeyValueStore; readonly kind: StoreKind },
-  ): Promise<CredentialRecord> {
+  async #keep(definition: ServerDefinition, grant: Grant, { store, kind, before }: Keeping): Promise<void> {
     const { port } = this.#options
-    const server = serverOf(definition)
     const grantId = port.randomBytes(16).toString('hex')
-    const record = newRecord(grant, { server, grantId, nowMs: port.dateMs() })
-    const id = idOf(record)
-    await this.#guard(definition, async () => {
-      const lock = await store.lock(id)
-      try {
-        await store.set(id, recordText(record))
-        await this.#index.write(entryOf(record, kind))
-      } finally {
-        await lock[Symbol.asyncDispose]()
-      }
-    })
-    this.#holder(definition, entryOf(record, kind)).adopt(record)
-    return record
-  }
-
-  /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
-  async #forget(before: IndexReading, now: { readonly recordId: string; readonly kind: StoreKind }): Promise<void> {
+    const record = newRecord(grant, { server: serverOf(definition), grantId, nowMs: port.dateMs() })
+    const entry = await this.#guard(definition, () => this.#records.keep(record, store, kind))
+    this.#holders.of(definition, entry).adopt(record)
     if (before.kind !== 'entry') return
-    const { recordId: id, store: kind, grantId } = before.entry
-    this.#holders.delete(`${id} ${grantId}`)
-    if (id === now.recordId && kind === now.kind) return
-    try {
-      const store = await this.#options.stores.open(kind)
-      await store.remove(id)
-    } catch {
-      // a keyring that is not there any more
-    }
-  }
-
-  /** Deletes exactly what was read. */
-  async #take(
-    definition: ServerDefinition,
-    reading: IndexReading & { readonly kind: 'entry' },
-    signal: AbortSignal | undefined,
-  ): Promise<CredentialRecord | undefined> {
-    const { recordId: id, store: kind, grantId } = reading.entry
-    return this.#guard(definition, async () => {
-      const store = await this.#options.stores.open(kind)
-      const lock = await store.lock(id, signal === undefined ? {} : { signal })
-      try {
-        const found = await store.get(id)
-        const record = found.kind === 'found' ? readRecord(found.value) : undefined
-        this.#holders.delete(`${id} ${grantId}`)
-        // Somebody has signed in anew meanwhile: that sign-in is another one, and stays.
-        if (record !== undefined && record.grantId !== grantId) return undefined
-        await store.remove(id)
-        await this.#index.swap(reading, undefined)
-        return record
-      } finally {
-        await lock[Symbol.asyncDispose]()
-      }
-    })
+    this.#holders.retire(before.entry)
+    await this.#records.forget(before.entry, entry)
   }
 
   /** What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. */
   async #stepUp(before: IndexReading): Promise<StepUp> {
     if (before.kind !== 'entry') return { granted: [], wanted: [] }
-    const known = await this.#recordOf(before.entry).catch(() => undefined)
+    const known = await this.#records.of(before.entry).catch(() => undefined)
     return { granted: known?.tokens.scopes ?? known?.requestedScopes ?? [], wanted: before.entry.wantedScopes ?? [] }
-  }
-
-  async #recordOf({ recordId: id, store: kind, grantId }: SignInEntry): Promise<CredentialRecord | undefined> {
-    const store = await this.#options.stores.open(kind)
-    const found = await store.get(id)
-    if (found.kind === 'damaged') throw new StoreError('failed', found.because)
-    const record = found.kind === 'found' ? readRecord(found.value) : undefined
-    return record?.grantId === grantId ? record : undefined
   }
 
   async #guard<Value>(definition: ServerDefinition, work: () => Promise<Value>): Promise<Value> {
@@ -360,22 +292,9 @@ function grantIn(reading: IndexReading): string | undefined {
   return reading.kind === 'entry' ? reading.entry.grantId : undefined
 }
 
-function idOf({ issuer, resource, client, server }: CredentialRecord): string {
-  return recordId({ issuer: issuer.issuer, resource, clientId: client.id, server: server.name })
-}
-
-function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {
-  const { server, grantId, issuer, resource, client, signedInAtMs, subject } = record
-  return {
-    version: 1,
-    server,
-    recordId: idOf(record),
-    grantId,
-    store,
-    issuer: issuer.issuer,
-    resource,
-    clientId: client.id,
-    signedInAtMs,
-    ...(subject === undefined ? {} : { subject }),
-  }
+/** Where a sign-in is kept, and what was there when it began. */
+interface Keeping {
+  readonly store: KeyValueStore
+  readonly kind: StoreChoice['kind']
+  readonly before: IndexReading
 }

@@ -1,0 +1,60 @@
+// The holders of one host: one per grant, whatever number of connections speak with it.
+import type { ServerDefinition } from '../config/index.ts'
+import type { KeyValueStore } from '../store/index.ts'
+import type { SignInReason } from './decide.ts'
+import { GrantHolder, type GrantHolderOptions, type RenewalStep, type TokenRequests } from './grant-holder.ts'
+import type { SignInEntry, StoreKind } from './sign-in-index.ts'
+
+/** What {@link GrantHolders} are made of. */
+export interface GrantHoldersOptions {
+  readonly port: Pick<GrantHolderOptions, 'dateMs' | 'setTimer'>
+  open(kind: StoreKind): Promise<KeyValueStore>
+  requests(definition: ServerDefinition): TokenRequests
+  onChange(server: string, change: 'refreshed' | SignInReason): void
+  onStep?: ((step: RenewalStep) => void) | undefined
+}
+
+/** Gives out the one holder of each grant. */
+export class GrantHolders {
+  readonly #options: GrantHoldersOptions
+  /** By record and grant. */
+  readonly #holders = new Map<string, GrantHolder>()
+
+  constructor(options: GrantHoldersOptions) {
+    this.#options = options
+  }
+
+  /** That of the grant of the entry. */
+  of(definition: ServerDefinition, entry: SignInEntry): GrantHolder {
+    const key = keyOf(entry)
+    const known = this.#holders.get(key)
+    if (known !== undefined) return known
+    const { port, onStep } = this.#options
+    const { recordId, grantId, store, server } = entry
+    const holder = new GrantHolder({
+      ...{ server, recordId, grantId },
+      open: () => this.#options.open(store),
+      requests: this.#options.requests(definition),
+      dateMs: () => port.dateMs(),
+      setTimer: (callback, ms) => port.setTimer(callback, ms),
+      ...(onStep === undefined ? {} : { onStep }),
+      onChange: (change) => this.#options.onChange(server.name, change),
+    })
+    this.#holders.set(key, holder)
+    return holder
+  }
+
+  /** Another grant has taken its place, or none. */
+  retire(entry: Pick<SignInEntry, 'recordId' | 'grantId'>): void {
+    this.#holders.delete(keyOf(entry))
+  }
+
+  /** Waits for renewals that are under way, so that no answer is lost. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#holders.values()].map((holder) => holder.close()))
+  }
+}
+
+function keyOf({ recordId, grantId }: Pick<SignInEntry, 'recordId' | 'grantId'>): string {
+  return `${recordId} ${grantId}`
+}

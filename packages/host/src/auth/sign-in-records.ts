@@ -1,0 +1,86 @@
+// Saves and deletes sign-ins: the record with its secrets in its store, and the entry that leads to it in the index.
+import { type KeyValueStore, StoreError } from '../store/index.ts'
+import { type CredentialRecord, readRecord, recordId, recordText } from './record.ts'
+import type { IndexReading, SignInEntry, SignInIndex, StoreKind } from './sign-in-index.ts'
+import type { SignInStores } from './sign-in-stores.ts'
+
+/** The records of one host. Failures are those of the stores. */
+export class SignInRecords {
+  readonly #stores: SignInStores
+  readonly #index: SignInIndex
+
+  constructor(stores: SignInStores, index: SignInIndex) {
+    this.#stores = stores
+    this.#index = index
+  }
+
+  /** That of the entry; undefined: it is not there any more. @throws {StoreError} @throws {HostError} `CREDENTIALS_UNAVAILABLE` */
+  async of({ recordId: id, store: kind, grantId }: SignInEntry): Promise<CredentialRecord | undefined> {
+    const store = await this.#stores.open(kind)
+    const found = await store.get(id)
+    if (found.kind === 'damaged') throw new StoreError('failed', found.because)
+    const record = found.kind === 'found' ? readRecord(found.value) : undefined
+    return record?.grantId === grantId ? record : undefined
+  }
+
+  /** Saves a sign-in. @returns its entry. */
+  async keep(record: CredentialRecord, store: KeyValueStore, kind: StoreKind): Promise<SignInEntry> {
+    const entry = entryOf(record, kind)
+    const lock = await store.lock(entry.recordId)
+    try {
+      await store.set(entry.recordId, recordText(record))
+      await this.#index.write(entry)
+    } finally {
+      await lock[Symbol.asyncDispose]()
+    }
+    return entry
+  }
+
+  /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
+  async forget({ recordId: id, store: kind }: SignInEntry, now: SignInEntry): Promise<void> {
+    if (id === now.recordId && kind === now.store) return
+    try {
+      const store = await this.#stores.open(kind)
+      await store.remove(id)
+    } catch {
+      // a keyring that is not there any more
+    }
+  }
+
+  /** Deletes exactly what was read. @returns the record that was there; undefined: none, or that of another sign-in, which stays. */
+  async take(
+    reading: IndexReading & { readonly kind: 'entry' },
+    signal: AbortSignal | undefined,
+  ): Promise<CredentialRecord | undefined> {
+    const { recordId: id, store: kind, grantId } = reading.entry
+    const store = await this.#stores.open(kind)
+    const lock = await store.lock(id, signal === undefined ? {} : { signal })
+    try {
+      const found = await store.get(id)
+      const record = found.kind === 'found' ? readRecord(found.value) : undefined
+      // Somebody has signed in anew meanwhile.
+      if (record !== undefined && record.grantId !== grantId) return undefined
+      await store.remove(id)
+      await this.#index.swap(reading, undefined)
+      return record
+    } finally {
+      await lock[Symbol.asyncDispose]()
+    }
+  }
+}
+
+function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {
+  const { server, grantId, issuer, resource, client, signedInAtMs, subject } = record
+  return {
+    version: 1,
+    server,
+    recordId: recordId({ issuer: issuer.issuer, resource, clientId: client.id, server: server.name }),
+    grantId,
+    store,
+    issuer: issuer.issuer,
+    resource,
+    clientId: client.id,
+    signedInAtMs,
+    ...(subject === undefined ? {} : { subject }),
+  }
+}
