@@ -63,8 +63,11 @@ export class SignInIndex {
 
   /** Puts the entry in place of whatever there is. @throws {StoreError} */
   async write(entry: SignInEntry): Promise<void> {
-    await this.#store.set(keyOf(entry.server), JSON.stringify(entry))
-    this.#listing = undefined // one that began before may not show it
+    try {
+      await this.#store.set(keyOf(entry.server), JSON.stringify(entry))
+    } finally {
+      this.#listing = undefined // one that began before may not show it
+    }
   }
 
   /** Puts `entry` (undefined: nothing) in the place of what was read. @returns whether that was still there. @throws {StoreError} */

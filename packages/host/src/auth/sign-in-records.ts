@@ -1,5 +1,5 @@
 // Saves and deletes sign-ins: the record with its secrets in its store, and the entry that leads to it in the index.
-import { type KeyValueStore, StoreError } from '../store/index.ts'
+import { type KeyValueStore, type StoredValue, StoreError } from '../store/index.ts'
 import { type CredentialRecord, readRecord, recordId, recordText } from './record.ts'
 import type { IndexReading, SignInEntry, SignInIndex, StoreKind } from './sign-in-index.ts'
 import type { SignInStores } from './sign-in-stores.ts'
@@ -23,17 +23,37 @@ export class SignInRecords {
     return record?.grantId === grantId ? record : undefined
   }
 
-  /** Saves a sign-in. @returns its entry. */
+  /**
+   * Saves a sign-in. What was there before is still there if that fails: the record of the same client at the same issuer stands where the new one goes.
+   * @returns its entry.
+   */
   async keep(record: CredentialRecord, store: KeyValueStore, kind: StoreKind): Promise<SignInEntry> {
     const entry = entryOf(record, kind)
     const lock = await store.lock(entry.recordId)
     try {
-      await store.set(entry.recordId, recordText(record))
-      await this.#index.write(entry)
+      const before = { index: await this.#index.read(record.server), stored: await store.get(entry.recordId) }
+      try {
+        await store.set(entry.recordId, recordText(record))
+        await this.#index.write(entry)
+      } catch (error) {
+        await this.#putBack(store, entry, before)
+        throw error
+      }
     } finally {
       await lock[Symbol.asyncDispose]()
     }
     return entry
+  }
+
+  /** A store that fails may have written all the same. Each part by itself: one that cannot be put back keeps the other from nothing. */
+  async #putBack(store: KeyValueStore, { recordId: id, grantId, server }: SignInEntry, before: Before): Promise<void> {
+    const { stored, index } = before
+    const now = await this.#index.read(server)
+    const isWritten = now.kind === 'entry' && now.entry.grantId === grantId
+    await Promise.allSettled([
+      stored.kind === 'found' ? store.set(id, stored.value) : store.remove(id),
+      isWritten && this.#index.swap(now, index.kind === 'entry' ? index.entry : undefined),
+    ])
   }
 
   /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
@@ -67,6 +87,12 @@ export class SignInRecords {
       await lock[Symbol.asyncDispose]()
     }
   }
+}
+
+/** What a sign-in takes the place of. */
+interface Before {
+  readonly index: IndexReading
+  readonly stored: StoredValue
 }
 
 function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {
