@@ -1,4 +1,16 @@
 // What changes around a stored sign-in: another takes its place, its entry is written anew, its host is closed, its authorization server hangs.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createHost, defineServer, type Host, type HostOptions, type OauthSettings } from '@convoke/host'
+import {
+  type AuthorizationServerOptions,
+  type ProtectedServerKnobs,
+  signInPerson,
+  startAuthorizationServer,
+  startProtectedServer,
+  type TestAccount,
+} from '@convoke/testkit'
 import { expect, test } from 'vitest'
 import type { Grant } from '../src/auth/grant.ts'
 import { GrantHolder } from '../src/auth/grant-holder.ts'
@@ -6,6 +18,7 @@ import { type CredentialRecord, newRecord } from '../src/auth/record.ts'
 import { SignInIndex } from '../src/auth/sign-in-index.ts'
 import { SignInRecords } from '../src/auth/sign-in-records.ts'
 import { SignInStores } from '../src/auth/sign-in-stores.ts'
+import { nodePlatform } from '../src/protocol/index.ts'
 import { type KeyValueStore, MemoryStore, StoreError } from '../src/store/index.ts'
 
 const HOUR_MS = 3_600_000
@@ -82,4 +95,85 @@ test('a sign-in that cannot be saved leaves the one before as good as it was, an
         expect({ ...row, token: await tokenOf(index, stores) }).toEqual({ ...row, token: before?.tokens.accessToken })
         expect({ ...row, keys: await parts.record.store.keys() }).toEqual({ ...row, keys })
       }
+})
+
+/** A client that is registered already, and how an entry names it. */
+const APP = {
+  ...{ client_id: 'app', client_secret: 'the-right-secret', application_type: 'native' },
+  ...{ redirect_uris: ['http://127.0.0.1/callback'], grant_types: ['authorization_code', 'refresh_token'] },
+}
+const KNOWN = { clientId: 'app', callbackUrl: 'http://127.0.0.1/callback' } as const
+
+/** Hosts that share one folder of sign-ins and one clock, in front of real servers. */
+async function realWorld(options: AuthorizationServerOptions & { readonly server?: ProtectedServerKnobs } = {}) {
+  const cleanups = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'convoke-changes-'))
+  cleanups.defer(() => rm(folder, { recursive: true, force: true }))
+  const authorization = cleanups.use(
+    await startAuthorizationServer({ ...options, knobs: { accessTokenSeconds: 3_600, ...options.knobs } }),
+  )
+  const server = cleanups.use(
+    await startProtectedServer({ issuer: authorization.issuer, ...(options.server ? { knobs: options.server } : {}) }),
+  )
+  let offsetMs = 0
+  const env: Record<string, string | undefined> = { ...process.env }
+  const platform = { ...nodePlatform, env, dateMs: () => Date.now() + offsetMs }
+  const define = (oauth?: OauthSettings) =>
+    defineServer({
+      name: 'guarded',
+      transport: { kind: 'http', url: server.url, headers: {}, envHeaders: {} },
+      ...(oauth === undefined ? {} : { oauth }),
+    })
+  const host = async (over: Partial<HostOptions> = {}): Promise<Host> =>
+    cleanups.use(
+      await createHost({
+        definitions: [define()],
+        signIns: { store: 'file', directory: join(folder, 'sign-ins') },
+        ...{ platform, start: [] },
+        ...over,
+      }),
+    )
+  return {
+    ...{ authorization, server, folder, host, define, env },
+    advance(ms: number) {
+      offsetMs += ms
+    },
+    [Symbol.asyncDispose]: () => cleanups.disposeAsync(),
+  }
+}
+
+/** A person who agrees, in front of a browser that works. */
+function willing(account: TestAccount = 'ada') {
+  const person = signInPerson({ account })
+  return {
+    async openPage(url: string) {
+      await person.signIn(url)
+    },
+  }
+}
+
+const CALL = { server: 'guarded', tool: 'whoami', wait: 'ready' } as const
+
+/** Who the server says we are, or how the call ended. */
+async function accountOf(host: Host): Promise<string> {
+  const outcome = await host.callTool(CALL)
+  if ('error' in outcome) return outcome.error.code
+  const [content] = (outcome.result['content'] ?? []) as { text?: string }[]
+  return (JSON.parse(content?.text ?? '{}') as { account?: string }).account ?? outcome.kind
+}
+
+test('settings that are changed while a host runs count for the next renewal', async () => {
+  await using here = await realWorld({ clients: [APP] })
+  const { issuer } = here.authorization
+  here.env['FORMER'] = 'the-right-secret'
+  const host = await here.host({
+    definitions: [here.define({ ...KNOWN, issuer, clientSecretEnvVar: 'FORMER' })],
+  })
+  await host.signIn('guarded', willing())
+  expect(await accountOf(host)).toBe('ada')
+  here.env['LATER'] = 'the-right-secret'
+  here.env['FORMER'] = 'not any more'
+  await host.configure([here.define({ ...KNOWN, issuer, clientSecretEnvVar: 'LATER' })])
+  here.advance(HOUR_MS)
+  expect(await accountOf(host)).toBe('ada')
 })

@@ -168,7 +168,7 @@ verifies('auth.190', async () => {
   ]
   for (const [status, body, record, kind] of rows) {
     const { servers } = serversOf(status, body)
-    const answer = await servers.requests(definition).refresh(record, 'r1')
+    const answer = await servers.requests(() => definition).refresh(record, 'r1')
     expect([status, body, answer.kind]).toEqual([status, body, kind])
   }
 })
@@ -207,7 +207,7 @@ verifies('auth.191', async () => {
   for (const expires_in of [0, -1, 'soon', null]) {
     const { servers } = serversOf(200, { access_token: 'fresh', token_type: 'Bearer', expires_in })
     const definition = defineServer({ name: 'one', transport })
-    expect(await servers.requests(definition).refresh(recordOf(), 'r1')).toMatchObject({
+    expect(await servers.requests(() => definition).refresh(recordOf(), 'r1')).toMatchObject({
       kind: 'refreshed',
       tokens: { accessToken: 'fresh', refreshToken: 'r1' },
     })
@@ -337,7 +337,7 @@ verifies('auth.193', async () => {
   const shown = async (record: CredentialRecord, over: Partial<typeof oauth> = {}): Promise<boolean> => {
     const { servers, seen } = serversOf(200, { access_token: 'fresh', token_type: 'Bearer' }, env)
     const definition = defineServer({ name: 'one', transport, oauth: { ...oauth, ...over } })
-    await servers.requests(definition).refresh(record, 'r1')
+    await servers.requests(() => definition).refresh(record, 'r1')
     await servers.revoke(definition, {
       ...record,
       issuer: { ...record.issuer, revocationEndpoint: 'https://as.example/revoke' },
@@ -358,7 +358,7 @@ verifies('auth.193', async () => {
   ] as const) {
     const { servers, seen } = serversOf(200, { access_token: 'fresh', token_type: 'Bearer' })
     const definition = defineServer({ name: 'one', transport, oauth: { issuer } })
-    await servers.requests(definition).refresh(recordOf(), 'r1')
+    await servers.requests(() => definition).refresh(recordOf(), 'r1')
     expect(seen.map(({ request }) => request.addresses)).toEqual([addresses])
   }
   expect(canonicalResource('https://ada:secret@mcp.example/mcp')).toBe(URL_OF_SERVER)

@@ -107,16 +107,17 @@ export class AuthorizationServers {
     }
   }
 
-  /** How the tokens of a sign-in to the server are renewed. */
-  requests(definition: ServerDefinition): TokenRequests {
+  /** How the tokens of a sign-in to the server are renewed. @param newest What its entry says now; asked for each renewal. */
+  requests(newest: () => ServerDefinition): TokenRequests {
     const { port } = this.#options
     return {
       refresh: async (record, refreshToken) => {
+        const definition = newest()
         const [{ refreshTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
         const known = this.#knownOf(definition, record)
         return answerOf(await refreshTokens({ grant: record, server, refreshToken, ...known }, port), record)
       },
-      ...(isMachine(definition) ? { obtain: () => this.#obtain(definition) } : {}),
+      ...(isMachine(newest()) ? { obtain: () => this.#obtain(newest()) } : {}),
     }
   }
 

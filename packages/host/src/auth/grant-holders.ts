@@ -3,13 +3,14 @@ import type { ServerDefinition } from '../config/index.ts'
 import type { KeyValueStore } from '../store/index.ts'
 import type { SignInReason } from './decide.ts'
 import { GrantHolder, type GrantHolderOptions, type RenewalStep, type TokenRequests } from './grant-holder.ts'
+import { newestOf } from './machine-sign-in.ts'
 import type { SignInEntry, StoreKind } from './sign-in-index.ts'
 
 /** What {@link GrantHolders} are made of. */
 export interface GrantHoldersOptions {
   readonly port: Pick<GrantHolderOptions, 'dateMs' | 'setTimer'>
   open(kind: StoreKind): Promise<KeyValueStore>
-  requests(definition: ServerDefinition): TokenRequests
+  requests(newest: () => ServerDefinition): TokenRequests
   onChange(server: string, change: 'refreshed' | SignInReason): void
   onStep?: ((step: RenewalStep) => void) | undefined
 }
@@ -19,9 +20,16 @@ export class GrantHolders {
   readonly #options: GrantHoldersOptions
   /** By record and grant. */
   readonly #holders = new Map<string, GrantHolder>()
+  /** What the entries say since they were used last, by server. */
+  readonly #newest = new Map<string, ServerDefinition>()
 
   constructor(options: GrantHoldersOptions) {
     this.#options = options
+  }
+
+  /** From now on, renewals for this server go by these settings, also those of holders that are there already. */
+  follow(definition: ServerDefinition): void {
+    this.#newest.set(definition.name, definition)
   }
 
   /** That of the grant of the entry. */
@@ -34,7 +42,7 @@ export class GrantHolders {
     const holder = new GrantHolder({
       ...{ server, recordId, grantId },
       open: () => this.#options.open(store),
-      requests: this.#options.requests(definition),
+      requests: this.#options.requests(() => newestOf(definition, this.#newest.get(definition.name))),
       dateMs: () => port.dateMs(),
       setTimer: (callback, ms) => port.setTimer(callback, ms),
       ...(onStep === undefined ? {} : { onStep }),

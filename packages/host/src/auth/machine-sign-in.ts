@@ -41,6 +41,15 @@ export function machineEntry(definition: ServerDefinition): SignInEntry {
   return { version: 1, server, recordId: id, grantId: id, store, issuer, resource, clientId, signedInAtMs: 0 }
 }
 
+/** The settings by which a sign-in is renewed: those of now, as long as they are about the same one. Pure. */
+export function newestOf(known: ServerDefinition, newest: ServerDefinition | undefined): ServerDefinition {
+  if (newest === undefined || isMachine(newest) !== isMachine(known)) return known
+  const isSame = isMachine(known)
+    ? machineEntry(newest).recordId === machineEntry(known).recordId
+    : serverOf(newest).url === serverOf(known).url
+  return isSame ? newest : known
+}
+
 /** What this program shows for the server. @throws {HostError} `VARIABLE_MISSING`: it has nothing to show. */
 export async function machineCredentials(
   definition: ServerDefinition,

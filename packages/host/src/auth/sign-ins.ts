@@ -80,7 +80,7 @@ export class SignIns {
     this.#holders = new GrantHolders({
       port: options.port,
       open: (kind) => options.stores.open(kind),
-      requests: (definition) => this.#servers.requests(definition),
+      requests: (newest) => this.#servers.requests(newest),
       onChange: (server, change) =>
         options.onChange(
           change === 'refreshed' ? { server, change } : { server, change: 'ended', because: SENTENCES[change] },
@@ -234,7 +234,9 @@ export class SignIns {
     return reading.kind === 'entry' && !this.#options.stores.reads(reading.entry.store) ? { kind: 'none' } : reading
   }
 
+  /** For a connection that speaks for the first time: from then on, what its entry says counts for the renewals of all. */
   async #find(definition: ServerDefinition): Promise<GrantHolder | undefined> {
+    this.#holders.follow(definition)
     if (isMachine(definition)) return this.#holders.of(definition, machineEntry(definition))
     const reading = await this.#read(definition)
     switch (reading.kind) {
