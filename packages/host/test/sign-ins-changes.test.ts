@@ -18,6 +18,7 @@ import { type CredentialRecord, newRecord } from '../src/auth/record.ts'
 import { SignInIndex } from '../src/auth/sign-in-index.ts'
 import { SignInRecords } from '../src/auth/sign-in-records.ts'
 import { SignInStores } from '../src/auth/sign-in-stores.ts'
+import { makeSignIns } from '../src/host-sign-ins.ts'
 import { nodePlatform } from '../src/protocol/index.ts'
 import { type KeyValueStore, MemoryStore, StoreError } from '../src/store/index.ts'
 
@@ -176,4 +177,41 @@ test('settings that are changed while a host runs count for the next renewal', a
   await host.configure([here.define({ ...KNOWN, issuer, clientSecretEnvVar: 'LATER' })])
   here.advance(HOUR_MS)
   expect(await accountOf(host)).toBe('ada')
+})
+
+test('a sign-in that cannot be read for a moment has not changed', async () => {
+  await using here = await realWorld()
+  const host = await here.host()
+  const watched = [here.define()]
+  const { files } = nodePlatform
+  let isBroken = false
+  const signIns = makeSignIns({
+    settings: { store: 'file', directory: join(here.folder, 'sign-ins') },
+    ...{ stateDirectory: undefined, clientName: 'test' },
+    platform: {
+      ...nodePlatform,
+      files: {
+        ...files,
+        read(...given: Parameters<typeof files.read>) {
+          const isOurs = isBroken && given[0].includes('/index/')
+          return isOurs ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : files.read(...given)
+        },
+      },
+    },
+    hasAccount: () => false,
+    onChange: () => {},
+  })
+  const kindOf = async (): Promise<string> => (await signIns.read(here.define())).snapshot.kind
+  await host.signIn('guarded', willing())
+  expect(await kindOf()).toBe('value')
+  isBroken = true
+  expect(await signIns.haveChanged(watched)).toBe(false)
+  expect(await kindOf()).toBe('unreadable')
+  expect(signIns.watched(watched, new Set())).toEqual(watched)
+  isBroken = false
+  expect(await signIns.haveChanged(watched)).toBe(false)
+  await host.signOut('guarded')
+  expect(await signIns.haveChanged(watched)).toBe(true)
+  expect(await kindOf()).toBe('none')
+  await signIns.close()
 })

@@ -101,7 +101,8 @@ export class SignIns {
       return { snapshot: { kind: 'value', key: record }, record, isContended: false }
     }
     const reading = await this.#read(definition)
-    this.#seen.set(definition.name, grantIn(reading))
+    // What cannot be read now is no other sign-in than before.
+    if (reading.kind !== 'unreadable') this.#seen.set(definition.name, grantIn(reading))
     if (reading.kind !== 'entry') return { snapshot: { kind: reading.kind }, isContended: false }
     const { recordId: record, grantId } = reading.entry
     return { snapshot: { kind: 'value', key: `${record} ${grantId}` }, record, isContended: false }
@@ -120,11 +121,12 @@ export class SignIns {
     )
   }
 
-  /** Is the sign-in of one of these servers another one than {@link read} found last? */
+  /** Is the sign-in of one of these servers another one than {@link read} found last? What cannot be read is not known to be. */
   async haveChanged(definitions: readonly ServerDefinition[]): Promise<boolean> {
-    const looks = definitions.map(
-      async (definition) => grantIn(await this.#read(definition)) !== this.#seen.get(definition.name),
-    )
+    const looks = definitions.map(async (definition) => {
+      const reading = await this.#read(definition)
+      return reading.kind !== 'unreadable' && grantIn(reading) !== this.#seen.get(definition.name)
+    })
     return (await Promise.all(looks)).includes(true)
   }
 
