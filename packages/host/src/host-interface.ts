@@ -16,6 +16,7 @@ import type { ResourceClient } from './extensions/index.ts'
 import type { HostConfiguration } from './host-registry.ts'
 import type { TrustOptions } from './host-trust.ts'
 import type { Binding, CallOutcome, CaptureRequest, DedicatedOptions, DirectCall, ServerLife } from './set/index.ts'
+import type { Thread, ThreadOptions } from './turn/index.ts'
 
 /** Every configured server, kept connected. */
 export interface Host extends AsyncDisposable {
@@ -41,6 +42,14 @@ export interface Host extends AsyncDisposable {
    * @throws {HostError} `HOST_CLOSED`, `CANCELLED`
    */
   bind(request?: CaptureRequest): Promise<Binding>
+  /**
+   * Begins a conversation: its turns and their steps see what extensions and plugins bring for it. All threads share the connections of the host.
+   * Resolves when the extensions have heard of it.
+   * @throws {HostError} `OPTIONS_INVALID` for an id that is in use, or more than 10,000 threads; `HOST_CLOSED`.
+   */
+  thread(options?: ThreadOptions): Promise<Thread>
+  /** What extensions have counted so far, by name; at most 1,024 names. */
+  readonly extensionCounts: Readonly<Record<string, number>>
   /**
    * Applies other definitions: what nothing changed about stays connected, what changed starts anew, what is gone ends, but not before the
    * last binding that holds it is disposed. Waits for no server. An abort before the new

@@ -11,6 +11,7 @@ import {
 import type { ServerDefinition } from './config/index.ts'
 import type { ElicitationLimits, HostHandlers, Reviewer, TrustPolicy } from './elicitation/index.ts'
 import type { HostEventListener } from './events/index.ts'
+import type { Extension } from './extensions/index.ts'
 import type { HostConfiguration } from './host-registry.ts'
 import type { SignInSettings } from './host-sign-ins.ts'
 import {
@@ -89,6 +90,8 @@ export interface HostOptions extends HostConfiguration {
    * a server with an `Authorization` header of its own.
    */
   readonly authorization?: (definition: ServerDefinition) => Authorization | undefined
+  /** What takes part in threads, turns and tools, in this order. Default none. */
+  readonly extensions?: readonly Extension[]
   /** `none`: modern servers are not asked to tell about changes; for programs that end after a moment. Default `changes`. */
   readonly watch?: 'changes' | 'none'
   /** Hears everything from the first event on; `subscribe` begins after the starts have begun. */

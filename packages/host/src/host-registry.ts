@@ -25,6 +25,8 @@ export interface ResolvedConfiguration {
   readonly definitions: readonly ServerDefinition[]
   /** Undefined where only the configuration has a say. */
   readonly catalog: RegistrationCatalog | undefined
+  /** What threads contribute. */
+  readonly contributed: readonly RegistrationAction[]
 }
 
 /** The resolved configuration that is published. */
@@ -41,18 +43,24 @@ export class HostRegistry {
 
   /**
    * What is left out stays as it is published.
+   * @param contributed What threads contribute. Default: what is published of it.
    * @throws {HostError} `OPTIONS_INVALID` for two definitions of one name.
    */
-  resolve(next: HostConfiguration): ResolvedConfiguration {
+  resolve(
+    next: HostConfiguration,
+    contributed: readonly RegistrationAction[] = this.#current?.contributed ?? [],
+  ): ResolvedConfiguration {
     const { definitions } = next
     checkNames(definitions)
     const before = this.#current?.configuration
     const registrations = next.registrations ?? before?.registrations ?? []
     const authority = next.authority ?? before?.authority
     const configuration = { definitions, registrations, ...(authority === undefined ? {} : { authority }) }
-    if (registrations.length === 0 && authority === undefined) return { configuration, definitions, catalog: undefined }
+    if (registrations.length === 0 && contributed.length === 0 && authority === undefined)
+      return { configuration, definitions, catalog: undefined, contributed }
     const actions: RegistrationAction[] = [
       ...registrations,
+      ...contributed,
       ...definitions.map((definition) => ({
         kind: 'declare' as const,
         source: { kind: 'config' as const },
@@ -60,7 +68,7 @@ export class HostRegistry {
       })),
     ]
     const catalog = resolveRegistrations(actions, authority)
-    return { configuration, definitions: catalog.definitions, catalog }
+    return { configuration, definitions: catalog.definitions, catalog, contributed }
   }
 
   /** It is what is published now. */

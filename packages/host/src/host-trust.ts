@@ -8,6 +8,7 @@ import {
   type ElicitationAuthority,
   type ElicitationLimits,
   type HostHandlers,
+  type TrustPolicy,
 } from './elicitation/index.ts'
 import type { HostEvent } from './events/index.ts'
 import { type Authorization, clientCapabilities, type Introduction, type Platform } from './protocol/index.ts'
@@ -95,6 +96,16 @@ export class HostTrust {
   /** The sign-in that speaks for the server; undefined where the account does not. */
   accountKey(definition: ServerDefinition): AuthScopeKey | undefined {
     return this.#account.keyFor(definition)
+  }
+
+  /** Who the host is signed in as; undefined: nobody. */
+  get account(): AuthScopeKey | undefined {
+    return this.#account.scopeKey
+  }
+
+  /** How far a server is trusted. */
+  of(server: string): TrustPolicy {
+    return this.#trust.trustOf?.[server] ?? this.#trust.trust ?? DEFAULT_TRUST
   }
 
   /** Told after somebody else has signed in. @returns a function that ends it. */

@@ -1,7 +1,7 @@
 // The composition root: with its parts in `host-*.ts` the only place that may know every room.
 
 import type { SignedIn, SignedOut, SignInChange, SignInOptions, SignInStatus, SignIns } from './auth/index.ts'
-import { HostError, type JsonObject, Scope } from './base/index.ts'
+import { HostError, type JsonObject, Lane, Scope } from './base/index.ts'
 import type { Aggregate, CatalogCache, CatalogTool } from './catalog/index.ts'
 import type { RegistrationConflict, ServerDefinition } from './config/index.ts'
 import type { ServerPort } from './connection/index.ts'
@@ -29,6 +29,7 @@ import {
 } from './host-options.ts'
 import { HostRegistry, type ResolvedConfiguration } from './host-registry.ts'
 import { makeSignIns } from './host-sign-ins.ts'
+import type { HostThreads } from './host-threads.ts'
 import { HostTrust, type TrustOptions } from './host-trust.ts'
 import { reapLeftovers } from './protocol/index.ts'
 import {
@@ -43,6 +44,7 @@ import {
   type ServerLife,
   type SetSettings,
 } from './set/index.ts'
+import type { Thread, ThreadOptions } from './turn/index.ts'
 
 /**
  * Makes a host and starts its servers side by side. Resolves at once, before any server has answered.
@@ -70,6 +72,11 @@ class RunningHost implements Host {
   readonly #cache: CatalogCache
   readonly #set: ConnectionSet
   readonly #dedicated: DedicatedPorts
+  /** Loaded with the first thread. */
+  #threads: HostThreads | undefined
+  #loadingThreads: Promise<HostThreads> | undefined
+  /** One change of what is configured or contributed after the other. */
+  readonly #configuring = new Lane()
   #lookedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: HostOptions) {
@@ -125,8 +132,12 @@ class RunningHost implements Host {
     })
     this.#scope.defer(() => this.#signIns.close())
     this.#scope.defer(() => this.#trust.close())
+    this.#scope.defer(() => this.#threads?.close())
     this.#account = new AccountFollower(options.account, () => this.refresh())
-    this.#trust.onAccountReplaced(() => this.#account.replaced())
+    this.#trust.onAccountReplaced(() => {
+      this.#account.replaced()
+      this.#threads?.accountReplaced()
+    })
   }
 
   /** Everything side by side; what a dead host left is ended beside it, not before. */
@@ -138,6 +149,8 @@ class RunningHost implements Host {
       this.#scope.defer(() => signal.removeEventListener('abort', onAbort))
     }
     this.#reap()
+    // Who cannot be installed is told at once.
+    if (this.#options.extensions !== undefined) await this.#loadThreads()
     if (signal?.aborted === true) await this.close()
     else await this.#set.publish({ definitions: this.#registry.current.definitions })
   }
@@ -172,7 +185,12 @@ class RunningHost implements Host {
     definitions: readonly ServerDefinition[],
     { signal, ...others }: ConfigureOptions = {},
   ): Promise<readonly PlannedServer[]> {
-    return this.#apply(this.#registry.resolve({ ...others, definitions }), signal)
+    const leave = await this.#configuring.enter(signal)
+    try {
+      return await this.#apply(this.#registry.resolve({ ...others, definitions }), signal)
+    } finally {
+      leave()
+    }
   }
 
   async #apply(resolved: ResolvedConfiguration, signal: AbortSignal | undefined): Promise<readonly PlannedServer[]> {
@@ -237,6 +255,42 @@ class RunningHost implements Host {
   async callTool(call: DirectCall): Promise<CallOutcome> {
     await (call.wait === 'ready' ? this.#lookForSignIns() : this.#account.settled())
     return this.#set.callTool(call)
+  }
+
+  async thread(options: ThreadOptions = {}): Promise<Thread> {
+    return (await this.#loadThreads()).open(options)
+  }
+
+  get extensionCounts(): Readonly<Record<string, number>> {
+    return this.#threads?.counts ?? {}
+  }
+
+  #loadThreads(): Promise<HostThreads> {
+    this.#loadingThreads ??= this.#makeThreads()
+    return this.#loadingThreads
+  }
+
+  async #makeThreads(): Promise<HostThreads> {
+    const { HostThreads } = await import('./host-threads.ts')
+    const { platform } = this.#settings.protocol
+    this.#threads = new HostThreads({
+      extensions: this.#options.extensions,
+      platform,
+      resources: this.#set.resources,
+      lane: this.#configuring,
+      bind: (request) => this.bind(request),
+      publish: async (contributed, signal) => {
+        const { configuration } = this.#registry.current
+        await this.#apply(this.#registry.resolve(configuration, contributed), signal)
+      },
+      reconnectOnNextRefresh: () => this.reconnectOnNextRefresh(),
+      definition: (server) => this.definitions.find(({ name }) => name === server),
+      account: () => this.#trust.account,
+      trust: (server) => this.#trust.of(server),
+      emit: (event) => this.#bus.emit(event),
+    })
+    if (this.#scope.isClosed) await this.#threads.close()
+    return this.#threads
   }
 
   async openDedicated(server: string, options: DedicatedOptions): Promise<ServerPort & AsyncDisposable> {

@@ -160,3 +160,13 @@ export type {
   ToldFailure,
   ToolResolution,
 } from './set/index.ts'
+export type {
+  Step,
+  StepCallOptions,
+  StepCallOutcome,
+  StepTool,
+  Thread,
+  ThreadOptions,
+  Turn,
+  TurnOptions,
+} from './turn/index.ts'

@@ -31,6 +31,8 @@ export interface CatalogViewInit {
 interface Made {
   readonly listing: ToolListing
   readonly snapshot: ToolSnapshot
+  /** The same listing as others are to see it, who know more of plugins. */
+  readonly attributed: WeakMap<Attribution, ToolSnapshot>
 }
 
 /** What one member shows of what one server listed. Nothing here connects, asks or waits. */
@@ -65,11 +67,14 @@ export class CatalogView {
 
   /** The tools of the connection's own last listing; undefined before the first one. Made once per listing. */
   get live(): ToolSnapshot | undefined {
+    return this.#madeLive()?.snapshot
+  }
+
+  #madeLive(): Made | undefined {
     const { listing, identity } = this.catalog
     if (listing === undefined) return undefined
-    if (this.#live?.listing !== listing)
-      this.#live = { listing, snapshot: this.#snapshot(listing, 'live', identity?.instructions) }
-    return this.#live.snapshot
+    if (this.#live?.listing !== listing) this.#live = this.#made(listing, 'live', identity?.instructions)
+    return this.#live
   }
 
   /**
@@ -82,9 +87,25 @@ export class CatalogView {
     const { sharing } = this.cache.scope
     // What is said to be harmless may have changed since; what is said to be harmful still counts where it was kept.
     const listing = sharing === 'account' ? withoutReadOnlyHint(kept.listing) : withoutAnnotations(kept.listing)
-    if (this.#cached?.listing !== listing)
-      this.#cached = { listing, snapshot: this.#snapshot(listing, 'cached', kept.identity.instructions) }
+    if (this.#cached?.listing !== listing) this.#cached = this.#made(listing, 'cached', kept.identity.instructions)
     return this.#cached.snapshot
+  }
+
+  /** `snapshot`, which is one of this view, with what somebody knows of plugins besides. Made once for each who knows. */
+  attributed(snapshot: ToolSnapshot, attribution: Attribution): ToolSnapshot {
+    const made = [this.#live, this.#cached].find((one) => one?.snapshot === snapshot)
+    if (made === undefined) return snapshot
+    let known = made.attributed.get(attribution)
+    if (known === undefined) {
+      const { facts } = snapshot
+      known = toolSnapshot(made.listing, {
+        facts,
+        allows: this.allows,
+        attribution: joined(this.#attribution, attribution),
+      })
+      made.attributed.set(attribution, known)
+    }
+    return known
   }
 
   /** For looking around, never for calling: what the account lists by now for a hosted server, else the own tools, else the cached ones. */
@@ -124,9 +145,20 @@ export class CatalogView {
     return (this.live ?? this.cached)?.notes ?? []
   }
 
-  #snapshot(listing: ToolListing, state: 'live' | 'cached', instructions: string | undefined): ToolSnapshot {
+  #made(listing: ToolListing, state: 'live' | 'cached', instructions: string | undefined): Made {
     const facts = memberFacts(this.definition, { state, isHosted: this.traits.isHosted, instructions })
-    return toolSnapshot(listing, { facts, allows: this.allows, attribution: this.#attribution })
+    const snapshot = toolSnapshot(listing, { facts, allows: this.allows, attribution: this.#attribution })
+    return { listing, snapshot, attributed: new WeakMap() }
+  }
+}
+
+/** Both know; a connector is shown only where both show it. */
+function joined(own: Attribution, other: Attribution): Attribution {
+  const both = (one: readonly string[], more: readonly string[]): readonly string[] => [...new Set([...one, ...more])]
+  return {
+    pluginsOfServer: (server) => both(own.pluginsOfServer(server), other.pluginsOfServer(server)),
+    pluginsOfConnector: (id) => both(own.pluginsOfConnector(id), other.pluginsOfConnector(id)),
+    allowsConnector: (id) => own.allowsConnector(id) && other.allowsConnector(id),
   }
 }
 

@@ -36,5 +36,6 @@ export {
 } from './names.ts'
 export { OutputSchemas } from './output-schemas.ts'
 export { ServerCatalog } from './server-catalog.ts'
+export type { Attribution } from './shaping.ts'
 export type { ToolSnapshot } from './snapshot.ts'
 export { type NamePolicy, type ToolView, toolView } from './tool-view.ts'

@@ -91,5 +91,19 @@ export type HostEvent =
   /** Told once for every question, also for those that nobody was asked. */
   | { readonly kind: 'question.settled'; readonly outcome: QuestionOutcome }
 
+  /** A contributor of an extension failed or was late; its neighbours were not disturbed. */
+  | {
+      readonly kind: 'extension.failed'
+      readonly extension: string
+      /** What it takes part in, and the callback. */
+      readonly contributor: string
+      readonly callback: string
+      readonly message: string
+    }
+  /** Something that a person should know; each text once per thread. */
+  | { readonly kind: 'thread.warned'; readonly thread: string; readonly text: string }
+  /** The plugins that take part in a thread are others now. */
+  | { readonly kind: 'thread.plugins-changed'; readonly thread: string; readonly plugins: readonly string[] }
+
 /** Is told of every event, in order. A throwing listener is dropped from nothing and disturbs nobody. */
 export type HostEventListener = (event: HostEvent) => void

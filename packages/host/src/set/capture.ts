@@ -1,14 +1,16 @@
 // Takes the view that a binding shows: waits for whom it must, and puts together what is there then.
 import { untilAborted } from '../base/index.ts'
-import { type NamePolicy, type ServerCatalog, type ToolSnapshot, type ToolView, toolView } from '../catalog/index.ts'
+import type { ServerCatalog, ToolSnapshot } from '../catalog/index.ts'
 import { type BoundServer, boundServer } from './bound-server.ts'
 import { CapturedView, type CaptureKey, sameCapture } from './captured-view.ts'
 import { type CaptureFacts, type CaptureWait, decideSource, decideWait } from './decide.ts'
 import type { Generation, Member } from './generation.ts'
 import type { LiveServers } from './live-servers.ts'
+import type { Perspective } from './perspective.ts'
 import type { CallServices } from './prepared-call.ts'
 import type { SetSettings } from './settings.ts'
 import { settled } from './settled.ts'
+import type { ViewMemory } from './view-memory.ts'
 
 /** Whom a binding waits for. */
 export interface CaptureRequest {
@@ -18,6 +20,8 @@ export interface CaptureRequest {
   readonly requiredPlugins?: readonly string[]
   /** `none`: what is starting is left out at once, unless it is required. Default `startup`: until the grace of the starts is over. */
   readonly grace?: 'none' | 'startup'
+  /** Who looks. Default: whoever sees everything that is configured, and knows of no plugins besides. */
+  readonly perspective?: Perspective
   /** Stops the waiting. */
   readonly signal?: AbortSignal
 }
@@ -33,20 +37,6 @@ export interface CaptureTools {
   readonly views: ViewMemory
 }
 
-/** The last view that was named. */
-export class ViewMemory {
-  #known: { readonly snapshots: readonly ToolSnapshot[]; readonly view: ToolView } | undefined
-
-  /** Named anew only when a server came, went or listed something else. */
-  viewOf(snapshots: readonly ToolSnapshot[], names: NamePolicy): ToolView {
-    const known = this.#known
-    if (known !== undefined && sameCapture(known.snapshots, snapshots)) return known.view
-    const view = toolView(snapshots, names)
-    this.#known = { snapshots, view }
-    return view
-  }
-}
-
 /**
  * The view of a generation as it is once nobody has to be waited for any more.
  * @throws {HostError} `CANCELLED` on abort, which stops the waiting only.
@@ -58,14 +48,14 @@ export async function capture(
 ): Promise<CapturedView> {
   const asked = askedFor(generation, request)
   const known = knownTools(generation)
-  const waits = [...generation.members.values()].flatMap((member) => {
+  const waits = membersFor(generation, request.perspective).flatMap((member) => {
     const wait = decideWait(factsOf(member, asked))
     return wait === 'none' || (wait === 'grace' && request.grace === 'none')
       ? []
       : [waitFor(member, wait, { generation, tools })]
   })
   if (waits.length > 0) await untilAborted(Promise.all(waits), request.signal)
-  return viewOf(generation, known, tools)
+  return viewOf(generation, known, { tools, perspective: request.perspective })
 }
 
 function askedFor(
@@ -151,17 +141,26 @@ async function firstOf({ connection, view }: Member, ms: number, { protocol }: S
   }
 }
 
-function viewOf(generation: Generation, known: ReadonlyMap<Member, ToolSnapshot>, tools: CaptureTools): CapturedView {
-  const { settings, services, live, views } = tools
-  const members = [...generation.members.values()]
-  const shown = members.map((member) => shownBy(member, known.get(member)))
+interface Looking {
+  readonly tools: CaptureTools
+  readonly perspective: Perspective | undefined
+}
+
+function viewOf(
+  generation: Generation,
+  known: ReadonlyMap<Member, ToolSnapshot>,
+  { tools, perspective }: Looking,
+): CapturedView {
+  const { settings, services, live } = tools
+  const members = membersFor(generation, perspective)
+  const shown = members.map((member) => attributed(member, shownBy(member, known.get(member)), perspective))
   const key = keyOf(members, shown)
-  const before = generation.captured
+  const before = perspective === undefined ? generation.captured : perspective.captured.get(generation)
   if (before !== undefined && sameCapture(before.key, key)) return before
   const captured = new CapturedView({
     key,
     servers: shown.flatMap(({ bound }) => bound ?? []),
-    view: views.viewOf(
+    view: (perspective?.views ?? tools.views).viewOf(
       shown.flatMap(({ snapshot }) => snapshot ?? []),
       settings.names,
     ),
@@ -170,9 +169,21 @@ function viewOf(generation: Generation, known: ReadonlyMap<Member, ToolSnapshot>
     services,
     nameCharsMax: settings.names.nameCharsMax,
   })
-  generation.captured = captured
+  if (perspective === undefined) generation.captured = captured
+  else perspective.captured.set(generation, captured)
   for (const member of members) rememberMissed(member, generation, tools)
   return captured
+}
+
+function membersFor({ members }: Generation, perspective: Perspective | undefined): readonly Member[] {
+  const all = [...members.values()]
+  return perspective === undefined ? all : all.filter(({ desired }) => perspective.sees(desired.definition))
+}
+
+function attributed(member: Member, shown: Shown, perspective: Perspective | undefined): Shown {
+  const { snapshot } = shown
+  if (perspective === undefined || snapshot === undefined) return shown
+  return { ...shown, snapshot: member.view.attributed(snapshot, perspective.attribution) }
 }
 
 interface Shown {

@@ -14,7 +14,7 @@ import type { ServerConnection } from '../connection/index.ts'
 import { type HostEvent, type PlannedServer, PublicationGate, type ServerStatus } from '../events/index.ts'
 import type { ResourceClient } from '../extensions/index.ts'
 import type { Binding, CallOutcome } from './binding.ts'
-import { type CaptureRequest, type CaptureTools, capture, ViewMemory } from './capture.ts'
+import { type CaptureRequest, type CaptureTools, capture } from './capture.ts'
 import { type Connections, carryOut, type PlannedConnection } from './carry-out.ts'
 import { callTool, type DirectCall } from './direct-call.ts'
 import { type DiscoveryOptions, discoverTools } from './discovery.ts'
@@ -32,6 +32,7 @@ import { LiveResourceClient } from './resource-client.ts'
 import type { SetSettings } from './settings.ts'
 import { settled } from './settled.ts'
 import { reportStartup } from './startup.ts'
+import { ViewMemory } from './view-memory.ts'
 
 /** Longest a close may take before it is reported as failed, in milliseconds. A process is killed well before. */
 const CLOSE_TIMEOUT_MS = 15_000
