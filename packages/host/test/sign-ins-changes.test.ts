@@ -12,10 +12,12 @@ import {
   type TestAccount,
 } from '@convoke/testkit'
 import { expect, test } from 'vitest'
+import type { RefreshAnswer } from '../src/auth/decide.ts'
 import type { Grant } from '../src/auth/grant.ts'
-import { GrantHolder } from '../src/auth/grant-holder.ts'
-import { type CredentialRecord, newRecord } from '../src/auth/record.ts'
-import { SignInIndex } from '../src/auth/sign-in-index.ts'
+import { GrantHolder, type TokenRequests } from '../src/auth/grant-holder.ts'
+import { GrantHolders } from '../src/auth/grant-holders.ts'
+import { type CredentialRecord, newRecord, recordText } from '../src/auth/record.ts'
+import { type SignInEntry, SignInIndex } from '../src/auth/sign-in-index.ts'
 import { SignInRecords } from '../src/auth/sign-in-records.ts'
 import { SignInStores } from '../src/auth/sign-in-stores.ts'
 import { makeSignIns } from '../src/host-sign-ins.ts'
@@ -25,6 +27,11 @@ import { type KeyValueStore, MemoryStore, StoreError } from '../src/store/index.
 const HOUR_MS = 3_600_000
 const NOW_MS = 1_000_000
 const SERVER = { name: 'one', url: 'https://mcp.example/mcp' }
+const TRANSPORT = { kind: 'http', url: SERVER.url, headers: {}, envHeaders: {} } as const
+const ENTRY: SignInEntry = {
+  ...{ version: 1, server: SERVER, recordId: 'record', grantId: 'g1', store: 'memory', issuer: 'https://as.example' },
+  ...{ resource: SERVER.url, clientId: 'client', signedInAtMs: NOW_MS },
+}
 const limits = { valueBytesMax: 100_000, totalBytesMax: 1_000_000, keysMax: 10, whenFull: 'refuse' } as const
 
 function recordOf(grantId: string, over: Partial<Grant> = {}): CredentialRecord {
@@ -60,6 +67,35 @@ class Spoilt {
   })
 }
 
+const codeOf = (outcome: Promise<unknown>): Promise<unknown> =>
+  outcome.then(
+    () => 'done',
+    (error: { code?: string }) => error.code ?? error,
+  )
+
+/** A promise, and what settles it. */
+function deferred<Value>() {
+  let resolve: (value: Value) => void = () => {}
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+/** A holder whose token has ended, and what it asks. */
+async function expiring(requests: Partial<TokenRequests> = {}) {
+  const store = new MemoryStore({ limits, dateMs: () => NOW_MS })
+  await store.set('record', recordText(recordOf('g1')))
+  const holder = new GrantHolder({
+    ...{ server: SERVER, recordId: 'record', grantId: 'g1' },
+    open: async () => store,
+    requests: { refresh: () => Promise.reject(new Error('nobody answers')), ...requests },
+    dateMs: () => NOW_MS + HOUR_MS,
+    setTimer: (callback) => setTimeout(callback),
+  })
+  return { store, holder }
+}
+
 /** The access token of whoever is signed in, as a connection finds it. */
 async function tokenOf(index: SignInIndex, stores: SignInStores): Promise<string | undefined> {
   const reading = await index.read(SERVER)
@@ -88,10 +124,11 @@ test('a sign-in that cannot be saved leaves the one before as good as it was, an
         const stores = new SignInStores('memory', { memory: () => parts.record.port })
         const index = new SignInIndex(parts.index.port)
         const records = new SignInRecords(stores, index)
-        if (before !== undefined) await records.keep(before, parts.record.port, 'memory')
+        const place = { store: parts.record.port, kind: 'memory' } as const
+        if (before !== undefined) await records.keep(before, place)
         const keys = await parts.record.store.keys()
         Object.assign(parts[where], { left: 0, isDone })
-        await expect(records.keep(next, parts.record.port, 'memory')).rejects.toMatchObject({ failure: 'failed' })
+        await expect(records.keep(next, place)).rejects.toMatchObject({ failure: 'failed' })
         const row = { where, isDone, client: next.client.id }
         expect({ ...row, token: await tokenOf(index, stores) }).toEqual({ ...row, token: before?.tokens.accessToken })
         expect({ ...row, keys: await parts.record.store.keys() }).toEqual({ ...row, keys })
@@ -214,4 +251,86 @@ test('a sign-in that cannot be read for a moment has not changed', async () => {
   expect(await signIns.haveChanged(watched)).toBe(true)
   expect(await kindOf()).toBe('none')
   await signIns.close()
+})
+
+test('whoever signs in or out while the host is closed is told soon, and nothing goes on', async () => {
+  await using here = await realWorld()
+  const { authorization } = here
+
+  // A person who is still thinking.
+  const thinking = await here.host()
+  let page = ''
+  const shown = deferred<void>()
+  const signingIn = codeOf(
+    thinking.signIn('guarded', {
+      onPage: ({ redirectUrl }) => {
+        page = redirectUrl
+        shown.resolve()
+      },
+    }),
+  )
+  await shown.promise
+  await thinking.close()
+  expect(await signingIn).toBe('HOST_CLOSED')
+  await expect(fetch(page)).rejects.toThrow()
+
+  // An authorization server that does not answer, to whom it is.
+  const other = await here.host()
+  await other.signIn('guarded', willing())
+  const asking = await here.host({ definitions: [here.define(), { ...here.define(), name: 'other' }] })
+  await authorization.set({ hold: 'everything' })
+  const [out, status, again] = [
+    codeOf(asking.signOut('guarded')),
+    codeOf(asking.signInStatuses({ servers: ['other'], probe: true })),
+    codeOf(asking.signIn('other', willing())),
+  ]
+  await authorization.whenStats(({ waiting }) => waiting >= 3)
+  const startedAtMs = performance.now()
+  await asking.close()
+  expect(await Promise.all([out, status, again])).toEqual(['HOST_CLOSED', 'HOST_CLOSED', 'HOST_CLOSED'])
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000)
+  await authorization.set({ hold: undefined })
+  // It was deleted before anybody was told.
+  expect(await other.signInStatuses()).toMatchObject([{ state: 'unknown' }])
+  await expect(asking.signIn('guarded')).rejects.toMatchObject({ code: 'HOST_CLOSED' })
+})
+
+test('a renewal that waits for another program ends when the host is closed', async () => {
+  const { store, holder } = await expiring()
+  await using _ = await store.lock('record')
+  const waiting = codeOf(holder.current())
+  await new Promise((resolve) => setImmediate(resolve))
+  await holder.close()
+  expect(await waiting).toBe('REFRESH_FAILED')
+})
+
+test('what a sign-in has sent is waited for at the close, also when another one has taken its place', async () => {
+  const store = new MemoryStore({ limits, dateMs: () => NOW_MS })
+  await store.set('record', recordText(recordOf('g1')))
+  const asked = deferred<void>()
+  const answer = deferred<RefreshAnswer>()
+  const holders = new GrantHolders({
+    port: { dateMs: () => NOW_MS + HOUR_MS, setTimer: (callback) => setTimeout(callback) },
+    open: async () => store,
+    requests: () => ({
+      refresh: () => {
+        asked.resolve()
+        return answer.promise
+      },
+    }),
+    onChange: () => {},
+  })
+  const entry = { ...ENTRY, recordId: 'record', grantId: 'g1' }
+  const call = codeOf(holders.of(defineServer({ name: 'one', transport: TRANSPORT }), entry).current())
+  await asked.promise
+  holders.retire(entry)
+  let isClosed = false
+  const closed = holders.close().then(() => {
+    isClosed = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isClosed).toBe(false)
+  answer.resolve({ kind: 'failed' })
+  await closed
+  expect(await call).toBe('REFRESH_FAILED')
 })

@@ -121,19 +121,23 @@ export class AuthorizationServers {
     }
   }
 
-  /** Tells the authorization server that the tokens are not needed any more (RFC 7009). Never rejects. */
-  async revoke(definition: ServerDefinition, record: CredentialRecord): Promise<'done' | 'unsupported' | 'failed'> {
+  /** Tells the authorization server that the tokens are not needed any more (RFC 7009), 10 s at most. Never rejects; an abort is `failed`. */
+  async revoke(
+    definition: ServerDefinition,
+    record: CredentialRecord,
+    limits: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+  ): Promise<'done' | 'unsupported' | 'failed'> {
     try {
       const [{ revokeTokens }, server] = await Promise.all([oauth(), this.#server(definition)])
       const known = this.#knownOf(definition, record)
-      const { kind } = await revokeTokens({ grant: record, server, ...known }, this.#options.port)
+      const { kind } = await revokeTokens({ grant: record, server, ...known, ...limits }, this.#options.port)
       return kind === 'revoked' ? 'done' : kind
     } catch {
       return 'failed'
     }
   }
 
-  /** Asks a server whether it wants a sign-in, 5 s at most; undefined: it did not say. */
+  /** Asks a server whether it wants a sign-in, 5 s at most; undefined: it did not say. @throws {HostError} `CANCELLED` */
   async wantsSignIn(
     definition: ServerDefinition,
     signal: AbortSignal | undefined,
@@ -143,7 +147,10 @@ export class AuthorizationServers {
       this.#server(definition),
       this.#challengeOf(definition, signal),
     ])
-    const { kind } = await probe({ server, challenge, port: this.#options.port, signal, timeoutMs: PROBE_MS_MAX })
+    const asked = { server, challenge, port: this.#options.port, signal, timeoutMs: PROBE_MS_MAX }
+    const { kind } = await probe(asked).catch((error: unknown) => {
+      throw signInFailure(definition, error)
+    })
     if (kind === 'sign-in' || kind === 'unusable') return 'sign-in'
     return kind === 'none' ? 'nothing' : undefined
   }

@@ -84,7 +84,7 @@ export class GrantHolder {
 
   /** A refresh token is out, and what comes of it is not saved yet. */
   #sent: Promise<void> = Promise.resolve()
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(options: GrantHolderOptions) {
     this.#options = options
@@ -142,12 +142,17 @@ export class GrantHolder {
     this.#ended = undefined
   }
 
+  /** Resolves when no renewal is under way that has begun before. Never rejects. */
+  async whenIdle(): Promise<void> {
+    await Promise.all(this.#running.values())
+  }
+
   /**
-   * Sends no refresh token any more, and resolves when what has been sent is answered and saved: a program that ends before that costs the sign-in. Never
+   * Sends no refresh token any more, waits for nobody who holds the record, and resolves when what has been sent is answered and saved: a program that ends before that costs the sign-in. Never
    * rejects.
    */
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort()
     await this.#sent
   }
 
@@ -199,7 +204,7 @@ export class GrantHolder {
     try {
       const store = await this.#open()
       onStep?.('locking')
-      const lock = await store.lock(recordId)
+      const lock = await store.lock(recordId, { signal: this.#closing.signal })
       try {
         onStep?.('locked')
         return await this.#decided(store, reason, mayRefresh)
@@ -210,7 +215,8 @@ export class GrantHolder {
         onStep?.('released')
       }
     } catch (error) {
-      return { kind: 'failed', error: this.#unavailable(error) }
+      const isClosed = HostError.is(error, 'CANCELLED') && this.#closing.signal.aborted
+      return { kind: 'failed', error: isClosed ? this.#closed() : this.#unavailable(error) }
     }
   }
 
@@ -243,7 +249,7 @@ export class GrantHolder {
 
   /** Undefined: somebody has changed the record without the lock (a sign-out, a sign-in); decide again. */
   async #refresh(store: KeyValueStore, from: RefreshFrom): Promise<Renewal | undefined> {
-    if (this.#isClosed) return { kind: 'failed', error: this.#failed('the host is closed') }
+    if (this.#closing.signal.aborted) return { kind: 'failed', error: this.#closed() }
     const renewal = this.#exchange(store, from)
     this.#sent = renewal.then(
       () => {},
@@ -408,6 +414,10 @@ export class GrantHolder {
     return new HostError('REFRESH_FAILED', `The sign-in of server "${name}" could not be renewed: ${why}`, {
       details: { server: name },
     })
+  }
+
+  #closed(): HostError {
+    return this.#failed('the host is closed')
   }
 
   #unavailable(error: unknown): HostError {

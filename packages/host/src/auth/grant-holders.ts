@@ -20,6 +20,8 @@ export class GrantHolders {
   readonly #options: GrantHoldersOptions
   /** By record and grant. */
   readonly #holders = new Map<string, GrantHolder>()
+  /** They still renew for somebody. */
+  readonly #retired = new Set<GrantHolder>()
   /** What the entries say since they were used last, by server. */
   readonly #newest = new Map<string, ServerDefinition>()
 
@@ -52,14 +54,20 @@ export class GrantHolders {
     return holder
   }
 
-  /** Another grant has taken its place, or none. */
+  /** Another grant has taken its place, or none. What it has sent is answered all the same. */
   retire(entry: Pick<SignInEntry, 'recordId' | 'grantId'>): void {
-    this.#holders.delete(keyOf(entry))
+    const key = keyOf(entry)
+    const holder = this.#holders.get(key)
+    if (holder === undefined) return
+    this.#holders.delete(key)
+    this.#retired.add(holder)
+    // What it begins after that finds another grant in the store, and sends nothing.
+    void holder.whenIdle().then(() => this.#retired.delete(holder))
   }
 
   /** Waits for renewals that are under way, so that no answer is lost. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#holders.values()].map((holder) => holder.close()))
+    await Promise.all([...this.#holders.values(), ...this.#retired].map((holder) => holder.close()))
   }
 }
 

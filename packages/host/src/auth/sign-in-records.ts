@@ -1,8 +1,16 @@
 // Saves and deletes sign-ins: the record with its secrets in its store, and the entry that leads to it in the index.
-import { type KeyValueStore, type StoredValue, StoreError } from '../store/index.ts'
+import { type KeyValueStore, StoreError } from '../store/index.ts'
 import { type CredentialRecord, readRecord, recordId, recordText } from './record.ts'
 import type { IndexReading, SignInEntry, SignInIndex, StoreKind } from './sign-in-index.ts'
 import type { SignInStores } from './sign-in-stores.ts'
+
+/** Where a sign-in is to be kept. */
+export interface Place {
+  readonly store: KeyValueStore
+  readonly kind: StoreKind
+  /** Ends the waiting for others who hold the record. */
+  readonly signal?: AbortSignal | undefined
+}
 
 /** The records of one host. Failures are those of the stores. */
 export class SignInRecords {
@@ -27,9 +35,9 @@ export class SignInRecords {
    * Saves a sign-in. What was there before is still there if that fails: the record of the same client at the same issuer stands where the new one goes.
    * @returns its entry.
    */
-  async keep(record: CredentialRecord, store: KeyValueStore, kind: StoreKind): Promise<SignInEntry> {
+  async keep(record: CredentialRecord, { store, kind, signal }: Place): Promise<SignInEntry> {
     const entry = entryOf(record, kind)
-    const lock = await store.lock(entry.recordId)
+    const lock = await store.lock(entry.recordId, signal === undefined ? {} : { signal })
     try {
       const before = { index: await this.#index.read(record.server), stored: await store.get(entry.recordId) }
       try {
@@ -92,7 +100,7 @@ export class SignInRecords {
 /** What a sign-in takes the place of. */
 interface Before {
   readonly index: IndexReading
-  readonly stored: StoredValue
+  readonly stored: Awaited<ReturnType<KeyValueStore['get']>>
 }
 
 function entryOf(record: CredentialRecord, store: StoreKind): SignInEntry {

@@ -1,4 +1,5 @@
 // The sign-ins of one host: who is signed in where, what connections speak with, and how a person signs in and out.
+import { untilAborted } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { KeyValueStore } from '../store/index.ts'
 import {
@@ -11,12 +12,13 @@ import type { Grant } from './grant.ts'
 import { type GrantHolder, type RenewalStep, SENTENCES } from './grant-holder.ts'
 import { GrantHolders } from './grant-holders.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
+import { OpenWork } from './open-work.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
 import { newRecord } from './record.ts'
 import { type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
 import { notSupported, unavailable } from './sign-in-failures.ts'
 import { type IndexReading, SignInIndex } from './sign-in-index.ts'
-import { SignInRecords } from './sign-in-records.ts'
+import { type Place, SignInRecords } from './sign-in-records.ts'
 import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
 import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
 
@@ -69,6 +71,7 @@ export class SignIns {
   readonly #servers: AuthorizationServers
   readonly #records: SignInRecords
   readonly #holders: GrantHolders
+  readonly #work = new OpenWork()
   /** The sign-in that was last found for each server, by name; undefined: none. */
   readonly #seen = new Map<string, string | undefined>()
 
@@ -143,16 +146,24 @@ export class SignIns {
 
   /**
    * Lets a person sign in, and keeps what comes of it. What was there before is used until then, and stays if it fails.
-   * @throws {HostError} `SIGN_IN_UNSUPPORTED`, `SIGN_IN_FAILED`, `SIGN_IN_TIMEOUT`, `CREDENTIALS_UNAVAILABLE`; `CANCELLED` on abort.
+   * @throws {HostError} `SIGN_IN_UNSUPPORTED`, `SIGN_IN_FAILED`, `SIGN_IN_TIMEOUT`, `CREDENTIALS_UNAVAILABLE`; soon after: `CANCELLED` on abort, `HOST_CLOSED`.
    */
   async signIn(definition: ServerDefinition, options: SignInOptions = {}): Promise<SignedIn> {
     if (!this.#applies(definition) || isMachine(definition)) throw notSupported(definition)
+    return this.#work.run(options.signal, (signal) => this.#signIn(definition, { ...options, signal }))
+  }
+
+  async #signIn(
+    definition: ServerDefinition,
+    options: SignInOptions & { readonly signal: AbortSignal },
+  ): Promise<SignedIn> {
+    const { signal } = options
     const before = await this.#index.read(serverOf(definition))
     // Asked before any page is opened: who has consented must not learn then that nothing can be kept.
-    const choice = await this.#options.stores.choose()
+    const choice = await untilAborted(this.#options.stores.choose(), signal)
     const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
     const grant = await this.#servers.signIn(definition, await this.#stepUp(before), options)
-    await this.#keep(definition, grant, { store, kind: choice.kind, before })
+    await this.#keep(definition, grant, { store, kind: choice.kind, before, signal })
     this.#options.onChange({ server: definition.name, change: 'signed-in' })
     const { issuer, subject, tokens } = grant
     return {
@@ -166,9 +177,14 @@ export class SignIns {
 
   /**
    * Deletes the sign-in of a server here, and then tells the authorization server.
-   * @throws {HostError} `CREDENTIALS_UNAVAILABLE`: it could not be deleted, and is still there; `CANCELLED` on abort before that.
+   * @throws {HostError} `CREDENTIALS_UNAVAILABLE`: it could not be deleted, and is still there; before that: `CANCELLED` on abort, `HOST_CLOSED`. After it,
+   * both only end the telling (`revocation: 'failed'`).
    */
-  async signOut(definition: ServerDefinition, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SignedOut> {
+  signOut(definition: ServerDefinition, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SignedOut> {
+    return this.#work.run(signal, (inner) => this.#signOut(definition, inner))
+  }
+
+  async #signOut(definition: ServerDefinition, signal: AbortSignal): Promise<SignedOut> {
     const server = definition.name
     const reading = await this.#index.read(serverOf(definition))
     if (reading.kind === 'none') return { server, wasSignedIn: false, revocation: 'nothing-to-revoke' }
@@ -182,13 +198,14 @@ export class SignIns {
     return {
       server,
       wasSignedIn: true,
-      revocation: record === undefined ? 'failed' : await this.#servers.revoke(definition, record),
+      revocation: record === undefined ? 'failed' : await this.#servers.revoke(definition, record, { signal }),
     }
   }
 
   /**
    * What can be said of the sign-in of a server.
    * @param options `probe`: ask a server that nobody is signed in to whether it wants that, 5 s at most. Default false: nothing is asked.
+   * @throws {HostError} `CANCELLED` on abort, `HOST_CLOSED`, both only while a server is asked.
    */
   async status(
     definition: ServerDefinition,
@@ -201,7 +218,7 @@ export class SignIns {
     // What is switched off is not asked, and nobody has to sign in for it.
     if (reading.kind === 'none' && !definition.enabled) return statusOfSignIn(definition, facts)
     if (reading.kind === 'none' && probe) {
-      const wants = await this.#servers.wantsSignIn(definition, signal)
+      const wants = await this.#work.run(signal, (inner) => this.#servers.wantsSignIn(definition, inner))
       return statusOfSignIn(definition, { ...facts, reading, wants })
     }
     if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
@@ -219,8 +236,12 @@ export class SignIns {
     return this.#options.stores.choose()
   }
 
-  /** Waits for renewals that are under way, so that no answer is lost, and lets go of what stores have open. Idempotent. */
+  /**
+   * Ends sign-ins, sign-outs and questions that are under way, waits for renewals, so that no answer is lost, and lets go of what stores have open.
+   * Idempotent.
+   */
   async close(): Promise<void> {
+    await this.#work.close()
     await this.#holders.close()
     await this.#options.stores.close()
   }
@@ -251,11 +272,11 @@ export class SignIns {
     }
   }
 
-  async #keep(definition: ServerDefinition, grant: Grant, { store, kind, before }: Keeping): Promise<void> {
+  async #keep(definition: ServerDefinition, grant: Grant, { before, ...to }: Keeping): Promise<void> {
     const { port } = this.#options
     const grantId = port.randomBytes(16).toString('hex')
     const record = newRecord(grant, { server: serverOf(definition), grantId, nowMs: port.dateMs() })
-    const entry = await this.#guard(definition, () => this.#records.keep(record, store, kind))
+    const entry = await this.#guard(definition, () => this.#records.keep(record, to))
     this.#holders.of(definition, entry).adopt(record)
     if (before.kind !== 'entry') return
     this.#holders.retire(before.entry)
@@ -297,8 +318,6 @@ function grantIn(reading: IndexReading): string | undefined {
 }
 
 /** Where a sign-in is kept, and what was there when it began. */
-interface Keeping {
-  readonly store: KeyValueStore
-  readonly kind: StoreChoice['kind']
+interface Keeping extends Place {
   readonly before: IndexReading
 }
