@@ -334,3 +334,31 @@ test('what a sign-in has sent is waited for at the close, also when another one 
   await closed
   expect(await call).toBe('REFRESH_FAILED')
 })
+
+test('a call whose token is still good does not wait for an authorization server that hangs', async () => {
+  await using here = await realWorld()
+  const { authorization } = here
+  const host = await here.host()
+  await host.signIn('guarded', willing())
+  expect(await accountOf(host)).toBe('ada')
+  here.advance(HOUR_MS - 25_000)
+  await authorization.set({ hold: 'before-token' })
+  const callTimed = async (one: Host): Promise<number> => {
+    const startedAtMs = performance.now()
+    expect(await accountOf(one)).toBe('ada')
+    return performance.now() - startedAtMs
+  }
+  expect(await callTimed(host)).toBeLessThan(5_000)
+  // It is known by now that it hangs.
+  expect(await callTimed(host)).toBeLessThan(1_500)
+  // A start goes on as well.
+  expect(await callTimed(await here.host())).toBeLessThan(7_000)
+  expect((await authorization.stats()).waiting).toBe(1)
+  await authorization.set({ hold: undefined })
+  // The renewal was not given up, and its answer counts.
+  await authorization.whenStats(({ tokenRequests }) => tokenRequests.at(-1)?.grantType === 'refresh_token')
+  here.advance(30_000)
+  expect(await accountOf(host)).toBe('ada')
+  const { tokenRequests } = await authorization.stats()
+  expect(tokenRequests.filter(({ grantType }) => grantType === 'refresh_token')).toMatchObject([{ outcome: 'issued' }])
+})

@@ -106,6 +106,12 @@ export class GrantHolder {
     return record === undefined || isExpiring(record, this.#options.dateMs()) ? undefined : record.tokens
   }
 
+  /** Those that are about to end, and have not; undefined: there are none, or they are not known yet. */
+  get lasting(): TokenSet | undefined {
+    const tokens = this.#record?.tokens
+    return tokens === undefined || isExpired(tokens, this.#options.dateMs()) ? undefined : tokens
+  }
+
   /**
    * The tokens to send now, read and renewed as far as they have to be.
    * @throws {HostError} `AUTH_REQUIRED`: a person has to sign in; `CREDENTIALS_UNAVAILABLE`, `REFRESH_FAILED`: it may work another time.
@@ -118,10 +124,10 @@ export class GrantHolder {
     const known = this.tokens
     if (known !== undefined) return known
     const renewal = await this.renew({ kind: 'expiring' }, { mayRefresh: true })
-    const tokens = this.#record?.tokens
     if (renewal.kind === 'sign-in') throw this.#signInNeeded(renewal.because)
     // Until its very end the old token does.
-    if (tokens !== undefined && !isExpired(tokens, this.#options.dateMs())) return tokens
+    const tokens = this.lasting
+    if (tokens !== undefined) return tokens
     throw renewal.kind === 'failed' ? renewal.error : this.#failed('the new token had ended before it came')
   }
 

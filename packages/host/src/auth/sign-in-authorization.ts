@@ -2,6 +2,7 @@
 import { HostError } from '../base/index.ts'
 import type { TokenSet } from './grant.ts'
 import type { GrantHolder } from './grant-holder.ts'
+import type { OAuthPort } from './oauth/port.ts'
 
 /** A server refused credentials. */
 export interface Refusal {
@@ -22,6 +23,7 @@ export interface ProofMaker {
 /** What a {@link SignInAuthorization} is made of. */
 export interface SignInAuthorizationOptions {
   readonly serverUrl: string
+  readonly timers: Pick<OAuthPort, 'setTimer' | 'clearTimer'>
   /** Finds the sign-in; undefined: there is none. @throws {HostError} `CREDENTIALS_UNAVAILABLE` */
   find(): Promise<GrantHolder | undefined>
   /** The key that tokens of this sign-in are bound to. */
@@ -30,12 +32,17 @@ export interface SignInAuthorizationOptions {
   onRefused(refusal: Refusal, holder: GrantHolder | undefined): Promise<void>
 }
 
+/** How long a request waits for a renewal while the token that there is has not ended, in milliseconds. */
+const PATIENCE_MS = 2_000
+
 /** Credentials of one HTTP server, in the shape that a connection asks for. */
 export class SignInAuthorization {
   readonly #options: SignInAuthorizationOptions
   #found: Promise<GrantHolder | undefined> | undefined
   #holder: GrantHolder | undefined
   #isNobody = false
+  /** A renewal that took longer than anybody waits for: until it ends, the token that there is goes out at once. */
+  #overdue: Promise<TokenSet> | undefined
   /** The header of the token that was sent last: made once per token. */
   #sent: { readonly tokens: TokenSet; readonly value: string } | undefined
   #proofs: Promise<ProofMaker | undefined> | undefined
@@ -47,13 +54,42 @@ export class SignInAuthorization {
   /** At once as long as the token in memory is good. */
   header(): string | undefined | Promise<string | undefined> {
     if (this.#isNobody) return undefined
-    const tokens = this.#holder?.ended === undefined ? this.#holder?.tokens : undefined
+    const tokens = this.#holder?.ended === undefined ? this.#tokensNow(this.#holder) : undefined
     return tokens === undefined ? this.#findHeader() : this.#valueOf(tokens)
+  }
+
+  #tokensNow(holder: GrantHolder | undefined): TokenSet | undefined {
+    return holder?.tokens ?? (this.#overdue === undefined ? undefined : holder?.lasting)
   }
 
   async #findHeader(): Promise<string | undefined> {
     const holder = await this.#find()
-    return holder === undefined ? undefined : this.#valueOf(await holder.current())
+    return holder === undefined ? undefined : this.#valueOf(await this.#current(holder))
+  }
+
+  /** A renewal goes on whoever waits for it. As long as the old token does, nobody has to for long: an authorization server may hang. */
+  async #current(holder: GrantHolder): Promise<TokenSet> {
+    const { timers } = this.#options
+    const current = holder.current()
+    let timer: object | undefined
+    const passed = new Promise<undefined>((resolve) => {
+      timer = timers.setTimer(() => resolve(undefined), PATIENCE_MS)
+    })
+    try {
+      const tokens = (await Promise.race([current, passed])) ?? this.#lastingBeyond(current, holder)
+      return tokens ?? (await current)
+    } finally {
+      timers.clearTimer(timer)
+    }
+  }
+
+  #lastingBeyond(current: Promise<TokenSet>, holder: GrantHolder): TokenSet | undefined {
+    this.#overdue = current
+    const end = (): void => {
+      if (this.#overdue === current) this.#overdue = undefined
+    }
+    current.then(end, end)
+    return holder.lasting
   }
 
   #valueOf(tokens: TokenSet): string {

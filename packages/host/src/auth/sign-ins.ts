@@ -138,6 +138,7 @@ export class SignIns {
     if (!this.#applies(definition)) return undefined
     return new SignInAuthorization({
       serverUrl: serverOf(definition).url,
+      timers: this.#options.port,
       find: () => this.#find(definition),
       proofs: (holder) => this.#servers.proofs(holder),
       onRefused: (refusal, holder) => this.#noteRefusal(definition, refusal, holder),
