@@ -48,6 +48,8 @@ export interface Binding extends AsyncDisposable {
   readonly notes: readonly CatalogNote[]
   /** The name of a tool of this binding for models that know namespaces: `mcp__SERVER` and `TOOL`, 64 characters in all. */
   namespaced(tool: CatalogTool): NamespacedName | undefined
+  /** What the namespace of a tool of this binding is for, for models that know namespaces. Server text, cleaned and cut. */
+  namespaceDescription(tool: CatalogTool): string | undefined
   /** The tool of that flat name. */
   tool(name: string): CatalogTool | undefined
   /** What a person means by `SERVER/TOOL` or by a flat name. The longest server name that fits wins. */

@@ -51,6 +51,9 @@ export class LiveBinding implements Binding {
   namespaced(tool: CatalogTool): NamespacedName | undefined {
     return this.#captured.view.namespaced(tool)
   }
+  namespaceDescription(tool: CatalogTool): string | undefined {
+    return this.#captured.view.namespaceDescription(tool)
+  }
   resolveTool(text: string): ToolResolution {
     return resolveTool(text, this.#captured)
   }

@@ -106,6 +106,8 @@ export type StepTool =
       readonly name: string
       /** For models that know namespaces. */
       readonly namespaced: NamespacedName
+      /** What the namespace is for. */
+      readonly namespaceDescription?: string
       readonly tool: CatalogTool
     }
   | { readonly kind: 'native'; readonly name: string; readonly tool: NativeTool }

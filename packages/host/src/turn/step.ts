@@ -52,7 +52,10 @@ export class StepTools {
     this.all = [
       ...binding.tools.flatMap((tool): StepTool[] => {
         const namespaced = tool.visibleToModel ? binding.namespaced(tool) : undefined
-        return namespaced === undefined ? [] : [{ kind: 'server', name: tool.name, namespaced, tool }]
+        if (namespaced === undefined) return []
+        const about = binding.namespaceDescription(tool)
+        const told = about === undefined ? {} : { namespaceDescription: about }
+        return [{ kind: 'server', name: tool.name, namespaced, tool, ...told }]
       }),
       ...native.map((tool): StepTool => ({ kind: 'native', name: tool.name, tool })),
     ]
