@@ -16,7 +16,7 @@ import type { RefreshAnswer } from '../src/auth/decide.ts'
 import type { Grant } from '../src/auth/grant.ts'
 import { GrantHolder, type TokenRequests } from '../src/auth/grant-holder.ts'
 import { GrantHolders } from '../src/auth/grant-holders.ts'
-import { type CredentialRecord, newRecord, recordText } from '../src/auth/record.ts'
+import { type CredentialRecord, newRecord, recordText, tokenDigest } from '../src/auth/record.ts'
 import { type SignInEntry, SignInIndex } from '../src/auth/sign-in-index.ts'
 import { SignInRecords } from '../src/auth/sign-in-records.ts'
 import { SignInStores } from '../src/auth/sign-in-stores.ts'
@@ -361,4 +361,35 @@ test('a call whose token is still good does not wait for an authorization server
   expect(await accountOf(host)).toBe('ada')
   const { tokenRequests } = await authorization.stats()
   expect(tokenRequests.filter(({ grantType }) => grantType === 'refresh_token')).toMatchObject([{ outcome: 'issued' }])
+})
+
+test('a sign-in that another program is renewing is told as that, and one whose renewal was cut off as what it is', async () => {
+  await using here = await realWorld()
+  const host = await here.host()
+  await host.signIn('guarded', willing())
+  expect(await accountOf(host)).toBe('ada')
+  here.advance(HOUR_MS)
+  await here.authorization.set({ hold: 'before-token' })
+  const call = accountOf(host)
+  await here.authorization.whenStats(({ waiting }) => waiting === 1)
+  for (const one of [host, await here.host()])
+    expect(await one.signInStatuses()).toMatchObject([
+      { state: 'signed-in', because: 'it is being renewed', isRenewable: true },
+    ])
+  await here.authorization.set({ hold: undefined })
+  expect(await call).toBe('ada')
+  const [status] = await host.signInStatuses()
+  expect([status?.state, status?.because]).toEqual(['signed-in', undefined])
+
+  const store = new MemoryStore({ limits, dateMs: () => NOW_MS })
+  const stores = new SignInStores('memory', { memory: () => store })
+  const records = new SignInRecords(stores, new SignInIndex(store))
+  const attempt = { refreshDigest: tokenDigest('r of g1'), startedAtMs: NOW_MS }
+  await store.set('record', recordText({ ...recordOf('g1'), attempt }))
+  const lock = await store.lock('record')
+  expect(await records.look(ENTRY)).toMatchObject({ isRenewing: true, record: { attempt } })
+  await lock[Symbol.asyncDispose]()
+  expect(await records.look(ENTRY)).toMatchObject({ isRenewing: false, record: { attempt } })
+  // Nobody who looks keeps a renewal out.
+  await using _ = await store.lock('record', { waitMs: 0 })
 })

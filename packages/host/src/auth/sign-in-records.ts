@@ -1,6 +1,6 @@
 // Saves and deletes sign-ins: the record with its secrets in its store, and the entry that leads to it in the index.
-import { type KeyValueStore, StoreError } from '../store/index.ts'
-import { type CredentialRecord, readRecord, recordId, recordText } from './record.ts'
+import { type KeyValueStore, LockError, StoreError } from '../store/index.ts'
+import { type CredentialRecord, readRecord, recordId, recordText, refusedRefresh } from './record.ts'
 import type { IndexReading, SignInEntry, SignInIndex, StoreKind } from './sign-in-index.ts'
 import type { SignInStores } from './sign-in-stores.ts'
 
@@ -29,6 +29,31 @@ export class SignInRecords {
     if (found.kind === 'damaged') throw new StoreError('failed', found.because)
     const record = found.kind === 'found' ? readRecord(found.value) : undefined
     return record?.grantId === grantId ? record : undefined
+  }
+
+  /**
+   * As {@link of}, for whoever tells how it is. A record that says "a renewal was begun" says so of one that was cut off and of one that is under way: only
+   * whether somebody holds it tells them apart, at once and without any guess about clocks and limits.
+   */
+  async look(
+    entry: SignInEntry,
+  ): Promise<{ readonly record: CredentialRecord | undefined; readonly isRenewing: boolean }> {
+    const record = await this.of(entry)
+    if (record === undefined || refusedRefresh(record) !== 'refresh-interrupted') return { record, isRenewing: false }
+    if (await this.#isHeld(entry)) return { record, isRenewing: true }
+    // It may have ended between the two looks.
+    return { record: await this.of(entry), isRenewing: false }
+  }
+
+  async #isHeld({ recordId: id, store: kind }: SignInEntry): Promise<boolean> {
+    try {
+      const store = await this.#stores.open(kind)
+      const lock = await store.lock(id, { waitMs: 0 })
+      await lock[Symbol.asyncDispose]()
+      return false
+    } catch (error) {
+      return error instanceof LockError && error.failure === 'busy'
+    }
   }
 
   /**

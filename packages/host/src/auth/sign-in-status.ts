@@ -55,6 +55,8 @@ export interface SignInFacts {
   /** Absent: no stored sign-in matters to this server. */
   readonly reading?: IndexReading
   readonly record?: CredentialRecord | undefined
+  /** Somebody is renewing it now. */
+  readonly isRenewing?: boolean
   /** It is kept where the chosen mode does not look. */
   readonly isOutOfMode?: boolean
   readonly unreadableBecause?: string
@@ -80,7 +82,7 @@ export function statusOfSignIn(definition: ServerDefinition, facts: SignInFacts)
     return { ...known, state: 'ended', because: `it is kept in the ${store}, and this program uses the ${facts.mode}` }
   if (facts.unreadableBecause !== undefined) return { ...known, state: 'unreadable', because: facts.unreadableBecause }
   if (facts.record === undefined) return { ...known, state: 'ended', because: `the ${store} does not hold it any more` }
-  return { ...known, ...standing(facts.record, facts.nowMs) }
+  return { ...known, ...standing(facts.record, facts) }
 }
 
 function withoutSignIn(
@@ -102,15 +104,16 @@ function neverSignedIn({ wants }: SignInFacts): Pick<SignInStatus, 'state' | 'be
   return wants === 'nothing' ? { state: 'open' } : { state: 'unknown', because: 'nobody is signed in' }
 }
 
-function standing(record: CredentialRecord, nowMs: number): Omit<SignInStatus, 'server'> {
+function standing(record: CredentialRecord, { nowMs, isRenewing }: SignInFacts): Omit<SignInStatus, 'server'> {
   const { tokens, refreshedAtMs } = record
-  const refused = refusedRefresh(record)
+  const refused = isRenewing === true ? undefined : refusedRefresh(record)
   const facts = {
     isRenewable: refused === undefined,
     ...(tokens.scopes === undefined ? {} : { scopes: tokens.scopes }),
     ...(tokens.expiresAtMs === undefined ? {} : { expiresAtMs: tokens.expiresAtMs }),
     ...(refreshedAtMs === undefined ? {} : { refreshedAtMs }),
   }
+  if (isRenewing === true) return { ...facts, state: 'signed-in', because: 'it is being renewed' }
   if (standingOf(record, nowMs) === 'unusable')
     return { ...facts, state: 'ended', because: ENDED[refused ?? 'token-refused'] }
   if (refused !== undefined && isRefused(record))

@@ -225,7 +225,7 @@ export class SignIns {
     if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
     if (!stores.reads(reading.entry.store)) return statusOfSignIn(definition, { ...facts, reading, isOutOfMode: true })
     try {
-      return statusOfSignIn(definition, { ...facts, reading, record: await this.#records.of(reading.entry) })
+      return statusOfSignIn(definition, { ...facts, reading, ...(await this.#records.look(reading.entry)) })
     } catch (error) {
       const because = error instanceof Error ? error.message : String(error)
       return statusOfSignIn(definition, { ...facts, reading, unreadableBecause: because })
