@@ -659,6 +659,23 @@ verifies('turn.023', async () => {
   await expect(host.thread()).rejects.toMatchObject({ code: 'HOST_CLOSED' })
 })
 
+verifies('turn.025', async () => {
+  const tools = [
+    { name: 'shown', inputSchema: { type: 'object' } },
+    { name: 'app', inputSchema: { type: 'object' }, _meta: { ui: { visibility: ['app'] } } },
+  ]
+  const omitted = scripted('omitted', { tools }, { omitToolsFrom: ['model'] })
+  const { host } = await hostWith([scripted('one', { tools }), omitted], {})
+  await using _ = host
+  await host.whenSettled()
+  const turn = await (await host.thread()).turn()
+  const names = async (): Promise<readonly string[]> => (await turn.step()).tools.map(({ name }) => name)
+  expect(await names()).toEqual(['one__shown'])
+  await host.configure([{ ...omitted, omitToolsFrom: ['gateway'] }])
+  await host.whenSettled()
+  expect(await names()).toEqual(['omitted__shown'])
+})
+
 test('a thread ends with the signal that it was given', async () => {
   const { host } = await hostWith([scripted('one', { tools: 1 })], {})
   await using _ = host

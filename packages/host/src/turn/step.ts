@@ -47,11 +47,14 @@ export class StepTools {
   readonly #byName: ReadonlyMap<string, StepTool>
   #byNamespace: Map<string, StepTool> | undefined
 
-  /** Native tools come last: adding a server changes nothing before them. */
-  constructor(binding: Binding, native: readonly NativeTool[]) {
+  /**
+   * Native tools come last: adding a server changes nothing before them.
+   * @param omits Does the configuration keep the tools of a server from models?
+   */
+  constructor(binding: Binding, native: readonly NativeTool[], omits: (server: string) => boolean) {
     this.all = [
       ...binding.tools.flatMap((tool): StepTool[] => {
-        const namespaced = tool.visibleToModel ? binding.namespaced(tool) : undefined
+        const namespaced = tool.visibleToModel && !omits(tool.server) ? binding.namespaced(tool) : undefined
         if (namespaced === undefined) return []
         const about = binding.namespaceDescription(tool)
         const told = about === undefined ? {} : { namespaceDescription: about }

@@ -38,10 +38,10 @@ export class ToolMemory {
     | { readonly tools: Binding['tools']; readonly native: readonly NativeTool[]; readonly made: StepTools }
     | undefined
 
-  toolsOf(binding: Binding, native: readonly NativeTool[]): StepTools {
+  toolsOf(binding: Binding, native: readonly NativeTool[], omits: (server: string) => boolean): StepTools {
     const known = this.#known
     if (known !== undefined && known.tools === binding.tools && isSame(known.native, native)) return known.made
-    const made = new StepTools(binding, native)
+    const made = new StepTools(binding, native, omits)
     this.#known = { tools: binding.tools, native, made }
     return made
   }
@@ -251,7 +251,11 @@ export class LiveTurn implements Turn {
         scope: { ...scope, step },
         runtime,
         binding,
-        tools: toolMemory.toolsOf(binding, native),
+        tools: toolMemory.toolsOf(
+          binding,
+          native,
+          (server) => runtime.definition(server)?.omitToolsFrom.includes('model') === true,
+        ),
         plugins,
         worldState: diffWorldState(told.sections, sections),
         consents,

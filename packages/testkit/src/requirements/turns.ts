@@ -121,4 +121,9 @@ export const turns: readonly Requirement[] = [
     text: 'a warning is told once per thread and text',
     milestone: 4,
   },
+  {
+    id: 'turn.025',
+    text: 'tools that their server hides from models, and those of servers that the configuration keeps from models, are in no step',
+    milestone: 4,
+  },
 ]
