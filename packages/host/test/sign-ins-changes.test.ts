@@ -1,5 +1,8 @@
 // What changes around a stored sign-in: another takes its place, its entry is written anew, its host is closed, its authorization server hangs.
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createHost, defineServer, type Host, type HostOptions, type OauthSettings } from '@convoke/host'
@@ -16,7 +19,7 @@ import type { RefreshAnswer } from '../src/auth/decide.ts'
 import type { Grant } from '../src/auth/grant.ts'
 import { GrantHolder, type TokenRequests } from '../src/auth/grant-holder.ts'
 import { GrantHolders } from '../src/auth/grant-holders.ts'
-import { type CredentialRecord, newRecord, recordText, tokenDigest } from '../src/auth/record.ts'
+import { type CredentialRecord, mayRevoke, newRecord, recordText, tokenDigest } from '../src/auth/record.ts'
 import { type SignInEntry, SignInIndex } from '../src/auth/sign-in-index.ts'
 import { SignInRecords } from '../src/auth/sign-in-records.ts'
 import { SignInStores } from '../src/auth/sign-in-stores.ts'
@@ -142,6 +145,23 @@ const APP = {
 }
 const KNOWN = { clientId: 'app', callbackUrl: 'http://127.0.0.1/callback' } as const
 
+/** Takes every request, and answers none. */
+async function startSilent() {
+  const asked = deferred<void>()
+  const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    whenAsked: asked.promise,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
 /** Hosts that share one folder of sign-ins and one clock, in front of real servers. */
 async function realWorld(options: AuthorizationServerOptions & { readonly server?: ProtectedServerKnobs } = {}) {
   const cleanups = new AsyncDisposableStack()
@@ -153,6 +173,7 @@ async function realWorld(options: AuthorizationServerOptions & { readonly server
   const server = cleanups.use(
     await startProtectedServer({ issuer: authorization.issuer, ...(options.server ? { knobs: options.server } : {}) }),
   )
+  const silent = cleanups.use(await startSilent())
   let offsetMs = 0
   const env: Record<string, string | undefined> = { ...process.env }
   const platform = { ...nodePlatform, env, dateMs: () => Date.now() + offsetMs }
@@ -172,7 +193,7 @@ async function realWorld(options: AuthorizationServerOptions & { readonly server
       }),
     )
   return {
-    ...{ authorization, server, folder, host, define, env },
+    ...{ authorization, server, silent, folder, host, define, env },
     advance(ms: number) {
       offsetMs += ms
     },
@@ -392,4 +413,39 @@ test('a sign-in that another program is renewing is told as that, and one whose 
   expect(await records.look(ENTRY)).toMatchObject({ isRenewing: false, record: { attempt } })
   // Nobody who looks keeps a renewal out.
   await using _ = await store.lock('record', { waitMs: 0 })
+})
+
+test('a sign-in that another one has replaced is taken back at its authorization server, where that harms nobody', async () => {
+  await using here = await realWorld({ clients: [APP] })
+  const { authorization } = here
+  const host = await here.host()
+  await host.signIn('guarded', willing())
+  const { revocations } = await authorization.stats()
+  await (await here.host()).signIn('guarded', willing())
+  // Its refresh token, and its access token.
+  await authorization.whenStats((stats) => stats.revocations === revocations + 2)
+  await expect.poll(() => accountOf(host), { timeout: 15_000 }).toBe('ada')
+
+  // One that does not answer costs the sign-in nothing; who closes waits for it, for its limit.
+  await authorization.set({ metadata: { revocation_endpoint: `${here.silent.url}/revoke` } })
+  await host.signIn('guarded', willing())
+  const startedAtMs = performance.now()
+  await host.signIn('guarded', willing())
+  expect(performance.now() - startedAtMs).toBeLessThan(4_000)
+  await here.silent.whenAsked
+  await host.close()
+  expect(performance.now() - startedAtMs).toBeLessThan(9_000)
+
+  const same = { subject: { id: 'ada' } }
+  const client = { id: 'other', kind: 'registered' } as const
+  const issuer = { issuer: 'https://elsewhere.example', tokenEndpoint: 'https://elsewhere.example/token' }
+  for (const [former, next, expected] of [
+    [{}, {}, false],
+    [same, same, false],
+    [same, {}, false],
+    [same, { subject: { id: 'grace' } }, true],
+    [{}, { client }, true],
+    [same, { ...same, issuer }, true],
+  ] as const)
+    expect([former, next, mayRevoke(recordOf('g1', former), recordOf('g2', next))]).toEqual([former, next, expected])
 })

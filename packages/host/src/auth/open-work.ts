@@ -21,6 +21,11 @@ export class OpenWork {
     }
   }
 
+  /** What has a limit of its own and is worth waiting for: it is not aborted, and nobody but the close waits for it. Never rejects. */
+  async finish(work: Promise<unknown>): Promise<void> {
+    await this.#follow(work).catch(() => {})
+  }
+
   /** Aborts what can be, and resolves when nothing is under way. Never rejects. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort()

@@ -74,6 +74,15 @@ export function isExpired({ expiresAtMs }: TokenSet, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs
 }
 
+/**
+ * Can a sign-in be taken back at its authorization server without harm to the one in its place? Some end everything that a person has granted to a client with
+ * one revocation, so it has to be another client or another person: then whoever has copied the old refresh token has nothing.
+ */
+export function mayRevoke(replaced: CredentialRecord, next: CredentialRecord): boolean {
+  if (replaced.issuer.issuer !== next.issuer.issuer || replaced.client.id !== next.client.id) return true
+  return replaced.subject !== undefined && next.subject !== undefined && replaced.subject.id !== next.subject.id
+}
+
 /** What somebody who looks at the record can say without asking anybody. */
 export type RecordStanding =
   /** Its access token can be sent. */

@@ -58,15 +58,17 @@ export class SignInRecords {
 
   /**
    * Saves a sign-in. What was there before is still there if that fails: the record of the same client at the same issuer stands where the new one goes.
-   * @returns its entry.
+   * @returns its entry, and what it has taken the place of.
    */
-  async keep(record: CredentialRecord, { store, kind, signal }: Place): Promise<SignInEntry> {
+  async keep(record: CredentialRecord, { store, kind, signal }: Place): Promise<Kept> {
     const entry = entryOf(record, kind)
-    const lock = await store.lock(entry.recordId, signal === undefined ? {} : { signal })
+    const { recordId: id } = entry
+    const lock = await store.lock(id, signal === undefined ? {} : { signal })
+    let before: Before
     try {
-      const before = { index: await this.#index.read(record.server), stored: await store.get(entry.recordId) }
+      before = { index: await this.#index.read(record.server), stored: await store.get(id) }
       try {
-        await store.set(entry.recordId, recordText(record))
+        await store.set(id, recordText(record))
         await this.#index.write(entry)
       } catch (error) {
         await this.#putBack(store, entry, before)
@@ -75,7 +77,15 @@ export class SignInRecords {
     } finally {
       await lock[Symbol.asyncDispose]()
     }
-    return entry
+    const { index, stored } = before
+    const overwritten = stored.kind === 'found' ? readRecord(stored.value) : undefined
+    if (index.kind !== 'entry') return { entry, replaced: overwritten === undefined ? [] : [overwritten] }
+    const forgotten = await this.#forget(index.entry, entry)
+    return {
+      entry,
+      former: index.entry,
+      replaced: [overwritten, forgotten].filter((one): one is CredentialRecord => one !== undefined),
+    }
   }
 
   /** A store that fails may have written all the same. Each part by itself: one that cannot be put back keeps the other from nothing. */
@@ -89,14 +99,16 @@ export class SignInRecords {
     ])
   }
 
-  /** What a new sign-in has taken the place of. It can be reached no more, so nothing depends on whether this works. */
-  async forget({ recordId: id, store: kind }: SignInEntry, now: SignInEntry): Promise<void> {
-    if (id === now.recordId && kind === now.store) return
+  /** It can be reached no more, so nothing depends on whether this works. @returns what was there. */
+  async #forget(former: SignInEntry, now: SignInEntry): Promise<CredentialRecord | undefined> {
+    const { recordId: id, store: kind } = former
+    if (id === now.recordId && kind === now.store) return undefined
     try {
-      const store = await this.#stores.open(kind)
-      await store.remove(id)
+      const record = await this.of(former)
+      await (await this.#stores.open(kind)).remove(id)
+      return record
     } catch {
-      // a keyring that is not there any more
+      return undefined // a keyring that is not there any more
     }
   }
 
@@ -120,6 +132,15 @@ export class SignInRecords {
       await lock[Symbol.asyncDispose]()
     }
   }
+}
+
+/** What {@link SignInRecords.keep} has done. */
+export interface Kept {
+  readonly entry: SignInEntry
+  /** What the index led to before. */
+  readonly former?: SignInEntry
+  /** They can be reached no more. */
+  readonly replaced: readonly CredentialRecord[]
 }
 
 /** What a sign-in takes the place of. */

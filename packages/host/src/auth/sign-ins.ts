@@ -14,7 +14,7 @@ import { GrantHolders } from './grant-holders.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { OpenWork } from './open-work.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
-import { newRecord } from './record.ts'
+import { mayRevoke, newRecord } from './record.ts'
 import { type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
 import { notSupported, unavailable } from './sign-in-failures.ts'
 import { type IndexReading, SignInIndex } from './sign-in-index.ts'
@@ -63,6 +63,8 @@ export interface SignedOut {
 
 /** Most scopes that are remembered for the next sign-in. */
 const WANTED_SCOPES_MAX = 64
+/** For an authorization server to take back a sign-in that another one has replaced, in milliseconds. */
+const REPLACED_REVOCATION_MS = 5_000
 
 /** The stored sign-ins of a host's servers. */
 export class SignIns {
@@ -164,7 +166,7 @@ export class SignIns {
     const choice = await untilAborted(this.#options.stores.choose(), signal)
     const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
     const grant = await this.#servers.signIn(definition, await this.#stepUp(before), options)
-    await this.#keep(definition, grant, { store, kind: choice.kind, before, signal })
+    await this.#keep(definition, grant, { store, kind: choice.kind, signal })
     this.#options.onChange({ server: definition.name, change: 'signed-in' })
     const { issuer, subject, tokens } = grant
     return {
@@ -273,15 +275,17 @@ export class SignIns {
     }
   }
 
-  async #keep(definition: ServerDefinition, grant: Grant, { before, ...to }: Keeping): Promise<void> {
+  async #keep(definition: ServerDefinition, grant: Grant, place: Place): Promise<void> {
     const { port } = this.#options
     const grantId = port.randomBytes(16).toString('hex')
     const record = newRecord(grant, { server: serverOf(definition), grantId, nowMs: port.dateMs() })
-    const entry = await this.#guard(definition, () => this.#records.keep(record, to))
+    const { entry, former, replaced } = await this.#guard(definition, () => this.#records.keep(record, place))
     this.#holders.of(definition, entry).adopt(record)
-    if (before.kind !== 'entry') return
-    this.#holders.retire(before.entry)
-    await this.#records.forget(before.entry, entry)
+    if (former !== undefined) this.#holders.retire(former)
+    const limits = { timeoutMs: REPLACED_REVOCATION_MS }
+    // Nobody who signs in waits for that, and nothing depends on it; the close does.
+    for (const one of replaced)
+      if (mayRevoke(one, record)) void this.#work.finish(this.#servers.revoke(definition, one, limits))
   }
 
   /** What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. */
@@ -316,9 +320,4 @@ export class SignIns {
 
 function grantIn(reading: IndexReading): string | undefined {
   return reading.kind === 'entry' ? reading.entry.grantId : undefined
-}
-
-/** Where a sign-in is kept, and what was there when it began. */
-interface Keeping extends Place {
-  readonly before: IndexReading
 }
