@@ -1,5 +1,17 @@
 // What the tests of threads and turns share.
-import type { Account, AccountChange, AccountSource, Step, StepTool } from '@convoke/host'
+import {
+  type Account,
+  type AccountChange,
+  type AccountSource,
+  createHost,
+  type Host,
+  type HostEvent,
+  type HostOptions,
+  type ServerDefinition,
+  type Step,
+  type StepTool,
+} from '@convoke/host'
+import type { ContributorKind, ContributorKinds, Extension } from '@convoke/host/extension'
 
 /** Something that opens when a test says so. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
@@ -47,4 +59,34 @@ export class TestAccount implements AccountSource {
     this.#account = { id, grant: `grant-${id}-${Math.random()}` }
     for (const listener of this.#listeners) listener('replaced')
   }
+}
+
+/** Contributors by their kinds. */
+export type Some = { readonly [Kind in ContributorKind]?: ContributorKinds[Kind] }
+
+/** An extension of these contributors. */
+export function extension(contributors: Some, id = 'test'): Extension {
+  return {
+    id,
+    install(registrar) {
+      for (const [kind, contributor] of Object.entries(contributors))
+        registrar.register(kind as ContributorKind, contributor as never)
+    },
+  }
+}
+
+/** A host with these contributors, and everything that it told. */
+export async function hostWith(
+  definitions: readonly ServerDefinition[],
+  contributors: Some | readonly Extension[],
+  options: Partial<HostOptions> = {},
+): Promise<{ host: Host; events: HostEvent[] }> {
+  const events: HostEvent[] = []
+  const host = await createHost({
+    ...options,
+    definitions,
+    extensions: Array.isArray(contributors) ? contributors : [extension(contributors as Some)],
+    onEvent: (event) => events.push(event),
+  })
+  return { host, events }
 }
