@@ -157,6 +157,17 @@ export const WORKLOADS: readonly Workload[] = [
     peers: ['host'],
   },
   {
+    ...library('W13 a step with 50 idle servers, 2,000 tools', 'steps', { servers: 50, tools: 40 }, [
+      { key: 'stepMs', unit: 'ms', target: absolute(1) },
+      { key: 'stepCpuMs', unit: 'ms', target: absolute(1) },
+      plain('firstStepMs', 'ms'),
+      plain('turnMs', 'ms'),
+      { key: 'publications', unit: '', target: absolute(0) },
+      { key: 'starts', unit: '', target: absolute(0) },
+    ]),
+    peers: ['host'],
+  },
+  {
     ...library('W12 HTTP with a stored sign-in (500 warm, 2,000 calls)', 'latency', HTTP_CALLS, latency(1.1, 1.1)),
     peers: ['host', 'host-signed-in'],
   },

@@ -163,6 +163,14 @@ async function refresh(_peer, config, out) {
   await inFolder((folder) => Object.assign(out, knownHost('refresh', folder, config)))
 }
 
+/** W13: steps of a thread between which nothing has changed, beside servers that sleep and a provider that is slow at the start of each turn. */
+async function steps(_peer, config, out) {
+  await inFolder((folder) => {
+    knownHost('prime', folder, config)
+    Object.assign(out, knownHost('steps', folder, config))
+  })
+}
+
 async function inFolder(use) {
   const folder = mkdtempSync(join(tmpdir(), 'convoke-bench-'))
   try {
@@ -187,4 +195,4 @@ async function collect() {
   }
 }
 
-export const workloads = { startup, mixed, latency, burst, catalog, big, idle, known, refresh }
+export const workloads = { startup, mixed, latency, burst, catalog, big, idle, known, refresh, steps }

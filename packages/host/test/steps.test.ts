@@ -1,3 +1,4 @@
+// Steps: what they show, what they tell of the world, and the calls that come of them.
 import { verifies } from '@convoke/testkit'
 import { expect } from 'vitest'
 import { type ConsentFacts, decideConsent } from '../src/turn/consent.ts'
