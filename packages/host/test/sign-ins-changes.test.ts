@@ -449,3 +449,38 @@ test('a sign-in that another one has replaced is taken back at its authorization
   ] as const)
     expect([former, next, mayRevoke(recordOf('g1', former), recordOf('g2', next))]).toEqual([former, next, expected])
 })
+
+test('a sign-in at another authorization server by another program is the one that counts, also for renewals', async () => {
+  await using elsewhere = await startAuthorizationServer({ knobs: { accessTokenSeconds: 3_600 } })
+  await using here = await realWorld()
+  const host = await here.host()
+  await host.signIn('guarded', willing())
+  expect(await accountOf(host)).toBe('ada')
+  await here.server.set({ authorizationServers: [elsewhere.issuer] })
+  const other = await here.host()
+  expect((await other.signIn('guarded', willing('grace'))).issuer).toBe(elsewhere.issuer)
+  await expect.poll(() => accountOf(host), { timeout: 15_000 }).toBe('grace')
+  expect(await host.signInStatuses()).toMatchObject([{ state: 'signed-in', issuer: elsewhere.issuer }])
+  const before = await here.authorization.stats()
+  here.advance(HOUR_MS)
+  expect([await accountOf(host), await accountOf(other)]).toEqual(['grace', 'grace'])
+  expect((await here.authorization.stats()).tokenRequests.length).toBe(before.tokenRequests.length)
+  expect((await elsewhere.stats()).tokenRequests.map(({ grantType }) => grantType)).toEqual([
+    'authorization_code',
+    'refresh_token',
+  ])
+})
+
+test('a call that learns of a sign-out by another program says that somebody has to sign in, and not that a connection was lost', async () => {
+  await using here = await realWorld()
+  const host = await here.host()
+  const other = await here.host()
+  for (let round = 0; round < 4; round++) {
+    await other.signIn('guarded', willing())
+    await expect.poll(() => accountOf(host), { timeout: 15_000 }).toBe('ada')
+    await other.signOut('guarded')
+    const outcome = await host.callTool(CALL)
+    expect([round, 'error' in outcome && outcome.error.code]).toEqual([round, 'AUTH_REQUIRED'])
+    expect([round, await accountOf(host)]).toEqual([round, 'AUTH_REQUIRED'])
+  }
+})

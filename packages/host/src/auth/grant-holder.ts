@@ -78,6 +78,8 @@ export class GrantHolder {
   readonly #running = new Map<string, Promise<Renewal>>()
   #record: CredentialRecord | undefined
   #ended: SignInReason | undefined
+  /** Those who wait for the renewal in which it ended have not been answered yet. */
+  #answering: { readonly done: Promise<void>; readonly resolve: () => void } | undefined
   /** Answered and not saved: it is saved before anything else is asked for. */
   #unsaved: { readonly from: string; readonly record: CredentialRecord } | undefined
   #pause: { readonly sinceMs: number; readonly ms: number; readonly error: HostError } | undefined
@@ -136,7 +138,10 @@ export class GrantHolder {
     const key = `${mayRefresh ? 'refresh' : 'adopt'} ${reason.kind === 'rejected' ? tokenDigest(reason.accessToken) : ''}`
     let running = this.#running.get(key)
     if (running === undefined) {
-      running = this.#renew(reason, mayRefresh).finally(() => this.#running.delete(key))
+      running = this.#renew(reason, mayRefresh).finally(() => {
+        this.#running.delete(key)
+        this.#answerSoon()
+      })
       this.#running.set(key, running)
     }
     return running
@@ -146,6 +151,11 @@ export class GrantHolder {
   adopt(record: CredentialRecord): void {
     this.#record = record
     this.#ended = undefined
+  }
+
+  /** Resolves when those have been answered who learn that it has ended. Never rejects. */
+  async whenAnswered(): Promise<void> {
+    await this.#answering?.done
   }
 
   /** Resolves when no renewal is under way that has begun before. Never rejects. */
@@ -166,8 +176,11 @@ export class GrantHolder {
   async #load(): Promise<void> {
     const record = await this.#stored(await this.#open())
     if (record !== undefined && record.record.grantId === this.#options.grantId) this.#record = record.record
-    else if (this.#options.requests.obtain === undefined)
-      throw this.#signInNeeded(this.#end(record === undefined ? 'signed-out' : 'replaced'))
+    else if (this.#options.requests.obtain === undefined) {
+      const because = this.#end(record === undefined ? 'signed-out' : 'replaced')
+      this.#answerSoon()
+      throw this.#signInNeeded(because)
+    }
   }
 
   async #lookAgain(): Promise<void> {
@@ -403,9 +416,18 @@ export class GrantHolder {
     if (FINAL.has(because) && this.#ended !== because) {
       this.#ended = because
       this.#record = undefined
+      this.#answering ??= deferred()
       this.#options.onChange?.(because)
     }
     return because
+  }
+
+  /** With all that follows from an answer before the next timer. */
+  #answerSoon(): void {
+    const answering = this.#answering
+    if (answering === undefined) return
+    this.#answering = undefined
+    this.#options.setTimer(answering.resolve, 0)
   }
 
   #signInNeeded(because: SignInReason): HostError {
@@ -429,6 +451,14 @@ export class GrantHolder {
   #unavailable(error: unknown): HostError {
     return unavailable(this.#options.server, error)
   }
+}
+
+function deferred(): { readonly done: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => {}
+  const done = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { done, resolve }
 }
 
 /** What a renewal begins with. */

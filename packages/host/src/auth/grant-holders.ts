@@ -20,6 +20,8 @@ export class GrantHolders {
   readonly #options: GrantHoldersOptions
   /** By record and grant. */
   readonly #holders = new Map<string, GrantHolder>()
+  /** Sign-ins that have just ended, by server. */
+  readonly #answering = new Map<string, Promise<void>>()
   /** They still renew for somebody. */
   readonly #retired = new Set<GrantHolder>()
   /** What the entries say since they were used last, by server. */
@@ -48,10 +50,27 @@ export class GrantHolders {
       dateMs: () => port.dateMs(),
       setTimer: (callback, ms) => port.setTimer(callback, ms),
       ...(onStep === undefined ? {} : { onStep }),
-      onChange: (change) => this.#options.onChange(server.name, change),
+      onChange: (change) => {
+        if (change !== 'refreshed') void this.#follow(server.name, holder.whenAnswered())
+        this.#options.onChange(server.name, change)
+      },
     })
     this.#holders.set(key, holder)
     return holder
+  }
+
+  /**
+   * Whoever plans connections anew because a sign-in has ended waits until its calls have been told why: without their connection they would only learn that it
+   * was lost. Undefined: nobody has to wait. Never rejects.
+   */
+  whenAnswered(server: string): Promise<void> | undefined {
+    return this.#answering.get(server)
+  }
+
+  async #follow(server: string, answered: Promise<void>): Promise<void> {
+    this.#answering.set(server, answered)
+    await answered
+    if (this.#answering.get(server) === answered) this.#answering.delete(server)
   }
 
   /** Another grant has taken its place, or none. What it has sent is answered all the same. */

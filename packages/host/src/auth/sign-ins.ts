@@ -105,6 +105,7 @@ export class SignIns {
       const { recordId: record } = machineEntry(definition)
       return { snapshot: { kind: 'value', key: record }, record, isContended: false }
     }
+    await this.#holders.whenAnswered(definition.name)
     const reading = await this.#read(definition)
     // What cannot be read now is no other sign-in than before.
     if (reading.kind !== 'unreadable') this.#seen.set(definition.name, grantIn(reading))
