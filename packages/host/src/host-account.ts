@@ -45,7 +45,7 @@ export interface SignInAccountOptions {
   readonly signIns?: SignInSettings & { readonly stateDirectory?: string }
   /** A client that is registered already. */
   readonly clientId?: string
-  /** The variable that holds its secret, if it has one. */
+  /** The variable that holds its secret, if it has one. It needs `issuer` too: a hub does not decide who sees the secret. */
   readonly clientSecretEnvVar?: string
   /** The only authorization server that may sign people in. Default: the one that `url` names. */
   readonly issuer?: string

@@ -484,3 +484,25 @@ test('a call that learns of a sign-out by another program says that somebody has
     expect([round, await accountOf(host)]).toEqual([round, 'AUTH_REQUIRED'])
   }
 })
+
+test('a client secret is shown to no authorization server that only the server names', async () => {
+  await using here = await realWorld({ clients: [APP] })
+  const { authorization, env } = here
+  env['APP_SECRET'] = 'the-right-secret'
+  const oauth = { ...KNOWN, clientSecretEnvVar: 'APP_SECRET' }
+  const host = await here.host({ definitions: [here.define(oauth)] })
+  const refused = host.signIn('guarded', willing())
+  await expect(refused).rejects.toMatchObject({
+    code: 'SIGN_IN_FAILED',
+    message: expect.stringContaining('oauth.issuer'),
+    details: { kind: 'settings-invalid', field: 'oauth.issuer' },
+  })
+  expect((await authorization.stats()).tokenRequests).toEqual([])
+  await host.configure([here.define({ ...oauth, issuer: authorization.issuer })])
+  await host.signIn('guarded', willing())
+  expect(await accountOf(host)).toBe('ada')
+  // A sign-in that was made before goes on, at its own issuer.
+  await host.configure([here.define(oauth)])
+  here.advance(HOUR_MS)
+  expect(await accountOf(host)).toBe('ada')
+})

@@ -9,7 +9,7 @@ import type { SignInOptions as FlowOptions, RefreshOutcome, SignInServer } from 
 import type { OAuthPort } from './oauth/port.ts'
 import type { CredentialRecord } from './record.ts'
 import type { ProofMaker } from './sign-in-authorization.ts'
-import { signInFailure } from './sign-in-failures.ts'
+import { missingIssuer, signInFailure } from './sign-in-failures.ts'
 
 /** What {@link AuthorizationServers} are reached by. */
 export interface AuthorizationServersOptions {
@@ -83,6 +83,8 @@ export class AuthorizationServers {
     const variable = definition.oauth?.clientSecretEnvVar
     const { granted, wanted } = before
     try {
+      const refused = missingIssuer(definition)
+      if (refused !== undefined) throw refused
       const { signIn, signInWithCode } = await oauth()
       const { onCode, ...others } = options
       const asked: FlowOptions = {
@@ -207,7 +209,10 @@ export class AuthorizationServers {
     }
   }
 
-  /** The secret of a configured client; never shown to an issuer that the entry does not name. */
+  /**
+   * The secret of a configured client; never shown to another issuer than the entry names. Where it names none, the sign-in is older than the rule that it has
+   * to, and its own issuer has seen the secret.
+   */
   #secretOf({ oauth: settings }: ServerDefinition, issuer: string): string | undefined {
     const variable = settings?.clientSecretEnvVar
     if (variable === undefined || (settings?.issuer !== undefined && settings.issuer !== issuer)) return undefined

@@ -34,6 +34,17 @@ export function notSupported(definition: ServerDefinition): HostError {
   })
 }
 
+/** A secret goes to no issuer that only the server names (docs/decisions/0089). Undefined: the entry names one, or there is no secret. */
+export function missingIssuer({ oauth }: ServerDefinition): SignInError | undefined {
+  const { clientId, clientSecretEnvVar, issuer } = oauth ?? {}
+  if (clientId === undefined || clientSecretEnvVar === undefined || issuer !== undefined) return undefined
+  return new SignInError(
+    'settings-invalid',
+    'its entry has a client secret (oauth.clientSecretEnvVar), and would show it to whichever authorization server it is sent to: name the one that the client is registered at as oauth.issuer',
+    { field: 'oauth.issuer' },
+  )
+}
+
 /** The error of this library behind whatever a sign-in threw. */
 export function signInFailure({ name }: ServerDefinition, error: unknown): HostError {
   if (HostError.is(error)) return error
