@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createHost, defineServer, type Host, type HostOptions, type OauthSettings } from '@convoke/host'
+import { createHost, defineServer, type Host, HostError, type HostOptions, type OauthSettings } from '@convoke/host'
 import {
   type AuthorizationServerOptions,
   type ProtectedServerKnobs,
@@ -142,6 +142,10 @@ test('a sign-in that cannot be saved leaves the one before as good as it was, an
 const APP = {
   ...{ client_id: 'app', client_secret: 'the-right-secret', application_type: 'native' },
   ...{ redirect_uris: ['http://127.0.0.1/callback'], grant_types: ['authorization_code', 'refresh_token'] },
+}
+const MACHINE = {
+  ...{ client_id: 'machine', client_secret: 'the-secret-of-the-machine', redirect_uris: [] },
+  ...{ grant_types: ['client_credentials'], response_types: [] },
 }
 const KNOWN = { clientId: 'app', callbackUrl: 'http://127.0.0.1/callback' } as const
 
@@ -505,4 +509,36 @@ test('a client secret is shown to no authorization server that only the server n
   await host.configure([here.define(oauth)])
   here.advance(HOUR_MS)
   expect(await accountOf(host)).toBe('ada')
+})
+
+test('a program that is getting tokens by itself stops when its host is closed', async () => {
+  await using here = await realWorld({ clients: [{ ...MACHINE }] })
+  const { authorization, env } = here
+  env['MACHINE_SECRET'] = MACHINE.client_secret
+  const oauth = { grant: 'client-credentials', clientId: 'machine', clientSecretEnvVar: 'MACHINE_SECRET' } as const
+  const host = await here.host({ definitions: [here.define({ ...oauth, issuer: authorization.issuer })] })
+  await authorization.set({ hold: 'before-token' })
+  const call = host.callTool(CALL)
+  await authorization.whenStats(({ waiting }) => waiting === 1)
+  const startedAtMs = performance.now()
+  await host.close()
+  await call.catch(() => {})
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000)
+  await authorization.set({ hold: undefined })
+
+  let isAborted = false
+  const { store, holder } = await expiring({
+    obtain: (signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isAborted = true
+          reject(new HostError('CANCELLED', 'cancelled'))
+        })
+      }),
+  })
+  await store.remove('record')
+  const waiting = codeOf(holder.current())
+  await new Promise((resolve) => setImmediate(resolve))
+  await holder.close()
+  expect([isAborted, await waiting]).toEqual([true, 'REFRESH_FAILED'])
 })

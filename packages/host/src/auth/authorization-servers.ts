@@ -119,7 +119,7 @@ export class AuthorizationServers {
         const known = this.#knownOf(definition, record)
         return answerOf(await refreshTokens({ grant: record, server, refreshToken, ...known }, port), record)
       },
-      ...(isMachine(newest()) ? { obtain: () => this.#obtain(newest()) } : {}),
+      ...(isMachine(newest()) ? { obtain: (signal) => this.#obtain(newest(), signal) } : {}),
     }
   }
 
@@ -165,7 +165,7 @@ export class AuthorizationServers {
     return openDpop(key)
   }
 
-  async #obtain(definition: ServerDefinition): Promise<Grant> {
+  async #obtain(definition: ServerDefinition, signal: AbortSignal): Promise<Grant> {
     const { issuer = '', dpop } = definition.oauth ?? {}
     const { port, enterprise, readFile } = this.#options
     try {
@@ -175,7 +175,7 @@ export class AuthorizationServers {
         machineCredentials(definition, { clientSecret: this.#secretOf(definition, issuer), enterprise, readFile }),
       ])
       const challenge = this.#challenges.get(definition.name)
-      return await machineGrant({ port, server, credentials, expectedIssuer: issuer, dpop, challenge })
+      return await machineGrant({ port, server, credentials, expectedIssuer: issuer, dpop, challenge, signal })
     } catch (error) {
       throw signInFailure(definition, error)
     }

@@ -22,12 +22,12 @@ import {
 } from './record.ts'
 import { unavailable } from './sign-in-failures.ts'
 
-/** How new tokens are had. None of it is aborted by a caller: an answer that nobody takes would cost the sign-in. */
+/** How new tokens are had. No refresh is ever aborted: an answer that nobody takes would cost the sign-in. */
 export interface TokenRequests {
   /** Rejects only when nothing was sent. */
   refresh(record: CredentialRecord, refreshToken: string): Promise<RefreshAnswer & { readonly detail?: string }>
-  /** Absent: a person has to sign in. */
-  obtain?(): Promise<Grant>
+  /** Absent: a person has to sign in. @param signal The close: what is had without a person can be had again. */
+  obtain?(signal: AbortSignal): Promise<Grant>
 }
 
 /** Where a renewal is; for whoever tests what a death at this point leaves behind. */
@@ -270,10 +270,7 @@ export class GrantHolder {
   async #refresh(store: KeyValueStore, from: RefreshFrom): Promise<Renewal | undefined> {
     if (this.#closing.signal.aborted) return { kind: 'failed', error: this.#closed() }
     const renewal = this.#exchange(store, from)
-    this.#sent = renewal.then(
-      () => {},
-      () => {},
-    )
+    this.#sent = settled(renewal)
     return renewal
   }
 
@@ -343,7 +340,9 @@ export class GrantHolder {
 
   async #obtain(store: KeyValueStore, before: string | undefined): Promise<Renewal> {
     const { requests, server, grantId } = this.#options
-    const grant = await requests.obtain?.()
+    const obtaining = requests.obtain?.(this.#closing.signal)
+    this.#sent = settled(obtaining)
+    const grant = await obtaining
     if (grant === undefined) return { kind: 'sign-in', because: 'signed-out' }
     const record = newRecord(grant, { server, grantId, nowMs: this.#options.dateMs() })
     await this.#save(store, before, recordText(record))
@@ -451,6 +450,11 @@ export class GrantHolder {
   #unavailable(error: unknown): HostError {
     return unavailable(this.#options.server, error)
   }
+}
+
+/** Never rejects. */
+async function settled(work: Promise<unknown> | undefined): Promise<void> {
+  await Promise.allSettled([work])
 }
 
 function deferred(): { readonly done: Promise<void>; readonly resolve: () => void } {
