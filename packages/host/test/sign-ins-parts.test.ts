@@ -122,6 +122,29 @@ test('a sign-in that cannot be saved leaves the one before as good as it was, an
       }
 })
 
+test('what a sign-in takes the place of is deleted, also if it is damaged', async () => {
+  const store = new MemoryStore({ limits, dateMs: () => NOW_MS })
+  const stores = new SignInStores('memory', { memory: () => store })
+  const records = new SignInRecords(stores, new SignInIndex(new MemoryStore({ limits, dateMs: () => NOW_MS })))
+  const place = { store, kind: 'memory' } as const
+  const first = await records.keep(recordOf('g1'), place)
+  const second = await records.keep(recordOf('g2', { client: { id: 'other', kind: 'registered' } }), place)
+  expect(second).toMatchObject({ former: first.entry, replaced: [{ grantId: 'g1' }] })
+  const damaged: KeyValueStore = new Proxy<KeyValueStore>(store, {
+    get(target, name) {
+      if (name === 'get') return async () => ({ kind: 'damaged', because: 'it cannot be opened' })
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const broken = new SignInStores('memory', { memory: () => damaged })
+  const index = new SignInIndex(new MemoryStore({ limits, dateMs: () => NOW_MS }))
+  await index.write(second.entry)
+  const third = await new SignInRecords(broken, index).keep(recordOf('g3'), { store: damaged, kind: 'memory' })
+  expect(third).toMatchObject({ former: second.entry, replaced: [] })
+  expect(await store.keys()).toEqual([third.entry.recordId])
+})
+
 test('whether a renewal is under way is told by who holds the record, and nobody who looks keeps it out', async () => {
   const store = new MemoryStore({ limits, dateMs: () => NOW_MS })
   const stores = new SignInStores('memory', { memory: () => store })

@@ -104,7 +104,8 @@ export class SignInRecords {
     const { recordId: id, store: kind } = former
     if (id === now.recordId && kind === now.store) return undefined
     try {
-      const record = await this.of(former)
+      // What is damaged goes, too.
+      const record = await this.of(former).catch(() => undefined)
       await (await this.#stores.open(kind)).remove(id)
       return record
     } catch {
