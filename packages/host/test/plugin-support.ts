@@ -1,5 +1,6 @@
 // What the tests of hosted plugins share: a provider that answers as it is told, time that a test moves, and resources that say who the host is.
-import type { ConnectionKey, JsonObject, ResourceClient, ResourcePage } from '@convoke/host/extension'
+import type { JsonObject } from '@convoke/host'
+import type { ConnectionKey, ResourceClient, ResourcePage } from '@convoke/host/extension'
 import { ExtensionStore } from '../src/extensions/index.ts'
 import type { PluginCatalog, PluginClock, PluginEntry, PluginProvider, PluginQuery } from '../src/plugins/index.ts'
 

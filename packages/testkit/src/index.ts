@@ -1,4 +1,18 @@
 export {
+  type AppsAccount,
+  type AppsCall,
+  type AppsFamily,
+  type AppsListing,
+  type AppsPlugin,
+  type AppsServer,
+  type AppsServerKnobs,
+  type AppsServerOptions,
+  type AppsServerStats,
+  type AppsService,
+  type AppsTool,
+  startAppsServer,
+} from './apps-server.ts'
+export {
   type AuthorizationServer,
   type AuthorizationServerKnobs,
   type AuthorizationServerOptions,

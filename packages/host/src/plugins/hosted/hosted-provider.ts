@@ -11,6 +11,8 @@ export const LISTING_MS_MAX = 9_500
 export const PAGES_MAX = 10
 /** Plugins that are listed, those that are off included. */
 export const PLUGINS_MAX = 100
+/** Connections in a row that are replaced while they are read. */
+const ATTEMPTS_MAX = 3
 
 /**
  * A provider that reads the resources of the apps server: of the type `application/vnd.convoke.plugin+json`, at `plugin://ID`, described in `_meta["convoke/plugin"]`. Without
@@ -29,7 +31,7 @@ export function hostedPluginProvider({ clock = processClock }: { readonly clock?
       signal.addEventListener('abort', onAbort, { once: true })
       if (signal.aborted) onAbort()
       try {
-        const listing = await readPages(resources, appsServer, abort.signal)
+        const listing = await readThroughOne(resources, appsServer, abort.signal)
         if (signal.aborted) throw new HostError('CANCELLED', 'Cancelled by the caller', { cause: signal.reason })
         return listing.catalog
       } finally {
@@ -37,6 +39,22 @@ export function hostedPluginProvider({ clock = processClock }: { readonly clock?
         signal.removeEventListener('abort', onAbort)
       }
     },
+  }
+}
+
+/** Pages of two connections are no listing, and a connection that was replaced meanwhile is no failure: it is read anew then. */
+async function readThroughOne(resources: ResourceClient, server: string, signal: AbortSignal): Promise<Listing> {
+  for (let attempt = 1; ; attempt += 1) {
+    const connection = resources.connectionKey(server)
+    const isReplaced = (): boolean => resources.connectionKey(server) !== connection
+    const mayRepeat = attempt < ATTEMPTS_MAX
+    try {
+      const listing = await readPages(resources, server, signal)
+      if (!isReplaced()) return listing
+      if (!mayRepeat) return listing.endEarly('the connection was replaced while it was read')
+    } catch (error) {
+      if (!mayRepeat || !isReplaced()) throw error
+    }
   }
 }
 
