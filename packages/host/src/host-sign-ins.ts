@@ -9,18 +9,9 @@ import {
 } from './auth/index.ts'
 import type { ServerDefinition } from './config/index.ts'
 import { oauthPort } from './host-oauth-port.ts'
+import type { SecretStores } from './host-secret-stores.ts'
 import { type Platform, readCertificates } from './protocol/index.ts'
-import {
-  FileStore,
-  KeyringStore,
-  type KeyValueStore,
-  MemoryStore,
-  openSealingKey,
-  probeKeyring,
-  SealedStore,
-  type StoreLimits,
-  sealedLimits,
-} from './store/index.ts'
+import { FileStore, type KeyValueStore, MemoryStore, type StoreLimits } from './store/index.ts'
 
 /** Where the sign-ins of a host are kept, and how it introduces itself. */
 export interface SignInSettings {
@@ -99,22 +90,20 @@ function storesOf(settings: SignInSettings, directory: string | undefined, platf
   if (directory === undefined || mode === 'memory')
     return new SignInStores(mode === 'auto' ? 'memory' : mode, { memory: () => memory })
   const keyFile = settings.keyFile ?? `${directory}.key`
-  const probeLimit = settings.keyringProbeMs === undefined ? {} : { timeoutMs: settings.keyringProbeMs }
-  const keyring = new KeyringStore({
-    platform,
-    lockDirectory: `${directory}/keyring-locks`,
-    limits: RECORD_LIMITS,
-  })
+  const { keyringProbeMs } = settings
+  const secret = { platform, directory, keyFile, keyringProbeMs, limits: RECORD_LIMITS }
+  let loading: Promise<SecretStores> | undefined
+  const load = (): Promise<SecretStores> => {
+    loading ??= import('./host-secret-stores.ts').then(({ secretStores }) => secretStores(secret))
+    return loading
+  }
   return new SignInStores(mode, {
     memory: () => memory,
-    keyring: { probe: () => probeKeyring({ platform, ...probeLimit }), open: () => keyring },
-    async file() {
-      const key = (): Promise<Uint8Array> => openSealingKey({ platform, path: keyFile })
-      await key()
-      const limits = sealedLimits(RECORD_LIMITS)
-      const inner = new FileStore({ platform, directory: `${directory}/records`, limits, durability: 'durable' })
-      return new SealedStore({ inner, key, limits: RECORD_LIMITS })
+    keyring: {
+      probe: async () => (await load()).probe(),
+      open: async () => (await load()).keyring,
     },
+    file: async () => (await load()).file(),
   })
 }
 

@@ -78,6 +78,8 @@ class RunningHost implements Host {
   /** One change of what is configured or contributed after the other. */
   readonly #configuring = new Lane()
   #lookedAtMs = Number.NEGATIVE_INFINITY
+  /** A look that is under way; whoever comes meanwhile waits for it. */
+  #looking: Promise<void> | undefined
 
   constructor(options: HostOptions) {
     this.#options = options
@@ -337,12 +339,18 @@ class RunningHost implements Host {
   }
 
   #lookAtStored(): Promise<void> | undefined {
+    if (this.#looking !== undefined) return this.#looking
     const nowMs = this.#settings.protocol.platform.now()
     if (this.#settings.credentials !== this.#signIns || nowMs - this.#lookedAtMs < LOOK_MS_MIN) return undefined
     this.#lookedAtMs = nowMs
     const waiting = new Set(this.statuses.filter(({ state }) => state === 'needs-auth').map(({ name }) => name))
     const watched = this.#signIns.watched(this.definitions, waiting)
-    return watched.length === 0 ? undefined : this.#followStored(watched)
+    if (watched.length === 0) return undefined
+    const looking = this.#followStored(watched).finally(() => {
+      if (this.#looking === looking) this.#looking = undefined
+    })
+    this.#looking = looking
+    return looking
   }
 
   async #followStored(watched: readonly ServerDefinition[]): Promise<void> {

@@ -43,7 +43,7 @@ const fs = (): typeof Fs => process.getBuiltinModule('node:fs') as typeof Fs
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
 let written = 0
 /** Another process may have had the same number before, and left a file behind. */
-const run = Math.floor(performance.timeOrigin * 1_000) % 1e12
+const run = (): number => Math.floor(performance.timeOrigin * 1_000) % 1e12
 
 /** The real files. */
 export const nodeFiles: FilesPort = {
@@ -70,7 +70,7 @@ export const nodeFiles: FilesPort = {
   },
   async writeAtomic(path, data, { mode = 0o600, durable = true, onlyNew = false } = {}) {
     const { promises } = fs()
-    const temporary = `${path}.${process.pid}.${run + ++written}.tmp`
+    const temporary = `${path}.${process.pid}.${run() + ++written}.tmp`
     const handle = await promises.open(temporary, 'wx', mode)
     try {
       try {

@@ -13,7 +13,7 @@ export type KeyringProof =
 
 /** How stores are opened. Nothing is opened before it is needed. */
 export interface StoreOpeners {
-  readonly keyring?: { probe(): Promise<KeyringProof>; open(): KeyValueStore & AsyncDisposable }
+  readonly keyring?: { probe(): Promise<KeyringProof>; open(): Promise<KeyValueStore & AsyncDisposable> }
   file?(): Promise<KeyValueStore>
   memory(): KeyValueStore
 }
@@ -114,13 +114,13 @@ export class SignInStores {
 
   /** What the keyring has open is closed; it can be used again. Idempotent. */
   async close(): Promise<void> {
-    if (this.#opened.has('keyring')) await this.#openers.keyring?.open()[Symbol.asyncDispose]()
+    if (this.#opened.has('keyring')) await (await this.#openers.keyring?.open())?.[Symbol.asyncDispose]()
   }
 
   async #open(kind: StoreKind): Promise<KeyValueStore> {
     const { keyring, file, memory } = this.#openers
     if (kind === 'memory') return memory()
-    const store = kind === 'keyring' ? keyring?.open() : await file?.()
+    const store = await (kind === 'keyring' ? keyring?.open() : file?.())
     if (store !== undefined) return store
     throw new HostError('CREDENTIALS_UNAVAILABLE', `The sign-in is kept in the ${kind}, which this host does not use`, {
       details: { store: kind },

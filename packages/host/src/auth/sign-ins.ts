@@ -2,25 +2,20 @@
 import { untilAborted } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
 import type { KeyValueStore } from '../store/index.ts'
-import {
-  AuthorizationServers,
-  type AuthorizationServersOptions,
-  type SignInOptions,
-  type StepUp,
-} from './authorization-servers.ts'
+import type { AuthorizationServersOptions, SignInOptions, StepUp } from './authorization-servers.ts'
 import type { Grant } from './grant.ts'
-import { type GrantHolder, type RenewalStep, SENTENCES } from './grant-holder.ts'
-import { GrantHolders } from './grant-holders.ts'
+import type { GrantHolder, RenewalStep } from './grant-holder.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { OpenWork } from './open-work.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
 import { mayRevoke, newRecord } from './record.ts'
 import { type Refusal, SignInAuthorization } from './sign-in-authorization.ts'
 import { notSupported, unavailable } from './sign-in-failures.ts'
-import { type IndexReading, SignInIndex } from './sign-in-index.ts'
-import { type Place, SignInRecords } from './sign-in-records.ts'
+import { type IndexReading, type SignInEntry, SignInIndex } from './sign-in-index.ts'
+import type { Place } from './sign-in-records.ts'
 import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
 import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
+import type { SignInTools } from './sign-in-tools.ts'
 
 /** What the sign-ins of a host are made of. */
 export interface SignInsOptions extends AuthorizationServersOptions {
@@ -70,9 +65,9 @@ const REPLACED_REVOCATION_MS = 5_000
 export class SignIns {
   readonly #options: SignInsOptions
   readonly #index: SignInIndex
-  readonly #servers: AuthorizationServers
-  readonly #records: SignInRecords
-  readonly #holders: GrantHolders
+  /** What few hosts need in their first moments: who signs in, renews, or has something stored. */
+  #loading: Promise<SignInTools> | undefined
+  #tools: SignInTools | undefined
   readonly #work = new OpenWork()
   /** The sign-in that was last found for each server, by name; undefined: none. */
   readonly #seen = new Map<string, string | undefined>()
@@ -80,18 +75,6 @@ export class SignIns {
   constructor(options: SignInsOptions) {
     this.#options = options
     this.#index = new SignInIndex(options.index)
-    this.#servers = new AuthorizationServers(options)
-    this.#records = new SignInRecords(options.stores, this.#index)
-    this.#holders = new GrantHolders({
-      port: options.port,
-      open: (kind) => options.stores.open(kind),
-      requests: (newest) => this.#servers.requests(newest),
-      onChange: (server, change) =>
-        options.onChange(
-          change === 'refreshed' ? { server, change } : { server, change: 'ended', because: SENTENCES[change] },
-        ),
-      onStep: options.onStep === undefined ? undefined : (step) => options.onStep?.(step),
-    })
   }
 
   /** The sign-in of a server as a plan needs it. It touches neither the network nor a keyring. */
@@ -105,7 +88,7 @@ export class SignIns {
       const { recordId: record } = machineEntry(definition)
       return { snapshot: { kind: 'value', key: record }, record, isContended: false }
     }
-    await this.#holders.whenAnswered(definition.name)
+    await this.#tools?.holders.whenAnswered(definition.name)
     const reading = await this.#read(definition)
     // What cannot be read now is no other sign-in than before.
     if (reading.kind !== 'unreadable') this.#seen.set(definition.name, grantIn(reading))
@@ -143,7 +126,7 @@ export class SignIns {
       serverUrl: serverOf(definition).url,
       timers: this.#options.port,
       find: () => this.#find(definition),
-      proofs: (holder) => this.#servers.proofs(holder),
+      proofs: async (holder) => (await this.#load()).servers.proofs(holder),
       onRefused: (refusal, holder) => this.#noteRefusal(definition, refusal, holder),
     })
   }
@@ -166,7 +149,8 @@ export class SignIns {
     // Asked before any page is opened: who has consented must not learn then that nothing can be kept.
     const choice = await untilAborted(this.#options.stores.choose(), signal)
     const store = await this.#guard(definition, () => this.#options.stores.open(choice.kind))
-    const grant = await this.#servers.signIn(definition, await this.#stepUp(before), options)
+    const { servers } = await this.#load()
+    const grant = await servers.signIn(definition, await this.#stepUp(before), options)
     await this.#keep(definition, grant, { store, kind: choice.kind, signal })
     this.#options.onChange({ server: definition.name, change: 'signed-in' })
     const { issuer, subject, tokens } = grant
@@ -196,13 +180,14 @@ export class SignIns {
       await this.#guard(definition, () => this.#index.remove(serverOf(definition)))
       return { server, wasSignedIn: true, revocation: 'failed' }
     }
-    const record = await this.#guard(definition, () => this.#records.take(reading, signal))
-    this.#holders.retire(reading.entry)
+    const { records, holders, servers } = await this.#load()
+    const record = await this.#guard(definition, () => records.take(reading, signal))
+    holders.retire(reading.entry)
     this.#options.onChange({ server, change: 'signed-out' })
     return {
       server,
       wasSignedIn: true,
-      revocation: record === undefined ? 'failed' : await this.#servers.revoke(definition, record, { signal }),
+      revocation: record === undefined ? 'failed' : await servers.revoke(definition, record, { signal }),
     }
   }
 
@@ -222,13 +207,15 @@ export class SignIns {
     // What is switched off is not asked, and nobody has to sign in for it.
     if (reading.kind === 'none' && !definition.enabled) return statusOfSignIn(definition, facts)
     if (reading.kind === 'none' && probe) {
-      const wants = await this.#work.run(signal, (inner) => this.#servers.wantsSignIn(definition, inner))
+      const { servers } = await this.#load()
+      const wants = await this.#work.run(signal, (inner) => servers.wantsSignIn(definition, inner))
       return statusOfSignIn(definition, { ...facts, reading, wants })
     }
     if (reading.kind !== 'entry') return statusOfSignIn(definition, { ...facts, reading })
     if (!stores.reads(reading.entry.store)) return statusOfSignIn(definition, { ...facts, reading, isOutOfMode: true })
     try {
-      return statusOfSignIn(definition, { ...facts, reading, ...(await this.#records.look(reading.entry)) })
+      const { records } = await this.#load()
+      return statusOfSignIn(definition, { ...facts, reading, ...(await records.look(reading.entry)) })
     } catch (error) {
       const because = error instanceof Error ? error.message : String(error)
       return statusOfSignIn(definition, { ...facts, reading, unreadableBecause: because })
@@ -246,7 +233,7 @@ export class SignIns {
    */
   async close(): Promise<void> {
     await this.#work.close()
-    await this.#holders.close()
+    await (await this.#loading)?.holders.close()
     await this.#options.stores.close()
   }
 
@@ -263,8 +250,9 @@ export class SignIns {
 
   /** For a connection that speaks for the first time: from then on, what its entry says counts for the renewals of all. */
   async #find(definition: ServerDefinition): Promise<GrantHolder | undefined> {
-    this.#holders.follow(definition)
-    if (isMachine(definition)) return this.#holders.of(definition, machineEntry(definition))
+    // Without what holds sign-ins there is none that could be renewed by other settings.
+    this.#tools?.holders.follow(definition)
+    if (isMachine(definition)) return this.#holderOf(definition, machineEntry(definition))
     const reading = await this.#read(definition)
     switch (reading.kind) {
       case 'none':
@@ -272,27 +260,43 @@ export class SignIns {
       case 'unreadable':
         throw unavailable(definition, reading.because)
       case 'entry':
-        return this.#holders.of(definition, reading.entry)
+        return this.#holderOf(definition, reading.entry)
     }
+  }
+
+  async #holderOf(definition: ServerDefinition, entry: SignInEntry): Promise<GrantHolder> {
+    const { holders } = await this.#load()
+    holders.follow(definition)
+    return holders.of(definition, entry)
+  }
+
+  #load(): Promise<SignInTools> {
+    this.#loading ??= import('./sign-in-tools.ts').then(({ makeTools }) => {
+      this.#tools = makeTools(this.#options, this.#index)
+      return this.#tools
+    })
+    return this.#loading
   }
 
   async #keep(definition: ServerDefinition, grant: Grant, place: Place): Promise<void> {
     const { port } = this.#options
+    const { records, holders, servers } = await this.#load()
     const grantId = port.randomBytes(16).toString('hex')
     const record = newRecord(grant, { server: serverOf(definition), grantId, nowMs: port.dateMs() })
-    const { entry, former, replaced } = await this.#guard(definition, () => this.#records.keep(record, place))
-    this.#holders.of(definition, entry).adopt(record)
-    if (former !== undefined) this.#holders.retire(former)
+    const { entry, former, replaced } = await this.#guard(definition, () => records.keep(record, place))
+    holders.of(definition, entry).adopt(record)
+    if (former !== undefined) holders.retire(former)
     const limits = { timeoutMs: REPLACED_REVOCATION_MS }
     // Nobody who signs in waits for that, and nothing depends on it; the close does.
     for (const one of replaced)
-      if (mayRevoke(one, record)) void this.#work.finish(this.#servers.revoke(definition, one, limits))
+      if (mayRevoke(one, record)) void this.#work.finish(servers.revoke(definition, one, limits))
   }
 
   /** What was granted is asked for again, besides what was missing: a new grant takes the place of the old one. */
   async #stepUp(before: IndexReading): Promise<StepUp> {
     if (before.kind !== 'entry') return { granted: [], wanted: [] }
-    const known = await this.#records.of(before.entry).catch(() => undefined)
+    const { records } = await this.#load()
+    const known = await records.of(before.entry).catch(() => undefined)
     return { granted: known?.tokens.scopes ?? known?.requestedScopes ?? [], wanted: before.entry.wantedScopes ?? [] }
   }
 
@@ -307,7 +311,8 @@ export class SignIns {
   /** A scope that is missing is remembered with the sign-in, so that another program asks for it, too. */
   async #noteRefusal(definition: ServerDefinition, { wwwAuthenticate }: Refusal, holder: GrantHolder | undefined) {
     if (wwwAuthenticate === undefined) return
-    const scopes = await this.#servers.heard(definition, wwwAuthenticate)
+    const { servers } = await this.#load()
+    const scopes = await servers.heard(definition, wwwAuthenticate)
     if (holder === undefined || scopes.length === 0) return
     const reading = await this.#index.read(serverOf(definition))
     if (reading.kind !== 'entry') return
