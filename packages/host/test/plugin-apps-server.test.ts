@@ -83,6 +83,25 @@ verifies(['plugin.021', 'plugin.030'], async () => {
   expect((await lookIn(thread)).plugins).toEqual([])
 })
 
+test('an account that changes while its plugins are listed is asked about anew, and a turn that begins at once sees the new one', async () => {
+  await using server = await startAppsServer({ accounts })
+  const { host, account } = await hostOn(server)
+  await using _ = host
+  const thread = await host.thread()
+  await server.set({ pluginListing: 'pause' })
+  const looking = lookIn(thread)
+  await server.whenStats(({ waiting }) => waiting === 1)
+  account.signIn('b')
+  await server.whenStats(({ listings }) => listings.some((one) => one.account === 'b'))
+  await server.set({ pluginListing: undefined })
+  expect((await looking).plugins).toEqual(['plugin_gmail'])
+  for (const id of ['a', 'b', 'a', 'b']) {
+    account.signIn(id)
+    const { plugins, tools } = await lookIn(thread)
+    expect([plugins, Object.keys(tools).length], id).toEqual([[id === 'a' ? 'plugin_remote' : 'plugin_gmail'], 2])
+  }
+})
+
 test('calls are recorded with who made them, and answered with what they carried', async () => {
   await using server = await startAppsServer({ accounts: { a: { tools: [calendar, gmail] } } })
   const { host } = await hostOn(server)

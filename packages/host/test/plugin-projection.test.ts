@@ -180,6 +180,11 @@ verifies('plugin.027', () => {
     ['plugin://a/\u0000', undefined],
     ['plugin://a/\u200b', undefined],
     ['plugin://a/<b>', undefined],
+    ['plugin://<a>', undefined],
+    ['plugin://a\u0001', undefined],
+    ['plugin://a\u007f', undefined],
+    ['plugin://a\u200b', undefined],
+    ['plugin://a\u00a0', undefined],
     ['plugin://ä', undefined],
   ]
   for (const [uri, id] of rows) expect(pluginIdOf(uri), uri).toBe(id)
@@ -198,8 +203,13 @@ verifies('plugin.027', () => {
     ['https://B.example/', false],
     ['https://u:p@b.example/', false],
     ['https://u@b.example/', false],
+    ['https://:p@b.example/', false],
     ['https://b.example/#x', false],
     ['https://b.example/ x', false],
+    ['https://b.example/<x>', false],
+    ['https://b.example/x\u200b', false],
+    ['https://b.example/x\u007f', false],
+    ['https://b.example/?x\u0001', false],
     ['nothing', false],
   ]
   for (const [uri, isOne] of bundles) expect(isBundleUri(uri, 'plugin://a'), uri).toBe(isOne)

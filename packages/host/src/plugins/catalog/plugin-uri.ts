@@ -3,8 +3,6 @@
 const SCHEME = 'plugin:'
 const PLUGIN_URI_CHARS_MAX = 1_024
 const BUNDLE_URI_CHARS_MAX = 2_048
-/** Controls, white space, angle brackets. */
-const FORBIDDEN = /[\p{Cc}\p{Cf}\s<>]/u
 
 /**
  * The id in `plugin://ID`, which may have a path behind it.
@@ -23,8 +21,9 @@ export function isBundleUri(bundleUri: string, pluginUri: string): boolean {
   return url.protocol === SCHEME && isPlain(url) && hasFullSegments(url) && bundleUri.startsWith(`${pluginUri}/`)
 }
 
+/** Controls, white space, angle brackets and everything outside ASCII are written otherwise in the canonical form. */
 function canonicalUrl(uri: string, charsMax: number): URL | undefined {
-  if (uri.length > charsMax || FORBIDDEN.test(uri)) return undefined
+  if (uri.length > charsMax) return undefined
   const url = URL.canParse(uri) ? new URL(uri) : undefined
   return url?.href === uri && url.hostname !== '' ? url : undefined
 }
