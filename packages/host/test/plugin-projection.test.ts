@@ -3,7 +3,7 @@ import { verifies } from '@convoke/testkit'
 import { expect } from 'vitest'
 import { isBundleUri, pluginIdOf } from '../src/plugins/catalog/plugin-uri.ts'
 import { readCatalog } from '../src/plugins/catalog/read-catalog.ts'
-import { connectorSnapshot, type PluginEntry } from '../src/plugins/index.ts'
+import { type ConnectorSource, connectorSnapshot, type PluginEntry } from '../src/plugins/index.ts'
 import { pluginConnectors } from '../src/plugins/projection/plugin-connectors.ts'
 import { shownPluginName } from '../src/plugins/projection/plugin-name.ts'
 import { complete, entry, idsOf } from './plugin-support.ts'
@@ -216,11 +216,7 @@ verifies('plugin.027', () => {
 })
 
 verifies(['plugin.020', 'plugin.029'], () => {
-  const source = (
-    pluginId: string,
-    connectorIds: string[],
-    more: object = {},
-  ): Parameters<typeof connectorSnapshot>[0][0] => ({
+  const source = (pluginId: string, connectorIds: string[], more: object = {}): ConnectorSource => ({
     pluginId,
     pluginName: pluginId.toUpperCase(),
     connectorIds,

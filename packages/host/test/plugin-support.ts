@@ -2,18 +2,28 @@
 import type { JsonObject } from '@convoke/host'
 import type { ConnectionKey, ResourceClient, ResourcePage } from '@convoke/host/extension'
 import { ExtensionStore } from '../src/extensions/index.ts'
-import type { PluginCatalog, PluginClock, PluginEntry, PluginProvider, PluginQuery } from '../src/plugins/index.ts'
+import type {
+  PluginCatalog,
+  PluginClock,
+  PluginEntry,
+  PluginIdentity,
+  PluginLocation,
+  PluginProvider,
+  PluginQuery,
+} from '../src/plugins/index.ts'
 
 /** One hosted plugin. */
-export function entry(id: string, more: Partial<PluginEntry> = {}): PluginEntry {
+export function entry(remotePluginId: string, more: Partial<PluginEntry> = {}): PluginEntry {
+  const id: PluginIdentity = { kind: 'remote', remotePluginId }
+  const location: PluginLocation = { kind: 'hosted', resourceUri: `plugin://${remotePluginId}` }
   return {
-    id: { kind: 'remote', remotePluginId: id },
+    id,
     enabled: true,
-    displayName: `${id} demo`,
+    displayName: `${remotePluginId} demo`,
     version: '1.0.0',
     mcpServers: {},
     connectorIds: ['calendar'],
-    locations: [{ kind: 'hosted', resourceUri: `plugin://${id}` }],
+    locations: [location],
     ...more,
   }
 }
