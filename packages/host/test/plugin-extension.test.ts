@@ -166,6 +166,18 @@ verifies('plugin.004', async () => {
   expect(untold.shown()).toEqual(['one'])
 })
 
+test('a turn that starts forgets what was accepted in it before, by a step that came first', async () => {
+  const provider = new ScriptedProvider()
+  const { start, session, thread, turns } = installed({ provider, clock: new VirtualClock() })
+  start()
+  const own = store('turn')
+  const scope = { session, thread, turn: own, turnId: own.levelId, signal }
+  expect(await turns.refreshCatalogForStep?.(scope)).toBe('changed')
+  expect(await turns.refreshCatalogForStep?.(scope)).toBe('unchanged')
+  await turns.onTurnStart?.({ ...scope, phase: 'task-start' })
+  expect([await turns.refreshCatalogForStep?.(scope), provider.calls]).toEqual(['unchanged', 2])
+})
+
 test('the thread that ends shows nothing, and asks nobody', async () => {
   const provider = new ScriptedProvider()
   provider.reply = complete(entry('one'))

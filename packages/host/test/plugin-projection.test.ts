@@ -86,7 +86,7 @@ verifies('plugin.024', () => {
     ...[undefined, 'calendar', [1], ['a\u0000'], ['x'.repeat(257)], many(1_025)].map((ids) =>
       bad({ connectorIds: ids }),
     ),
-    ...[undefined, [], { a: 1 }, { 'a\u0000': 'x' }, { a: 'x'.repeat(16_385) }].map((mcpServers) =>
+    ...[undefined, [], { a: 1 }, { a: [] }, { 'a\u0000': 'x' }, { a: 'x'.repeat(16_385) }].map((mcpServers) =>
       bad({ mcpServers }),
     ),
     bad({ mcpServers: Object.fromEntries(many(65).map((name) => [name, 'x'])) }),
@@ -147,6 +147,8 @@ verifies('plugin.024', () => {
   expect(told?.warnings.slice(0, 2)).toEqual(['a b', `${'x'.repeat(299)}…`])
   expect(told?.warnings.length).toBeLessThanOrEqual(16)
   expect(readCatalog({ entries: [], warnings: many(20) })?.warnings).toHaveLength(16)
+  expect(readCatalog({ entries: [null], warnings: many(20) })?.warnings).toHaveLength(16)
+  expect(readCatalog({ entries: [good], isPartial: true })).toEqual({ ...complete(good), isPartial: true })
 })
 
 verifies('plugin.027', () => {
@@ -264,7 +266,10 @@ verifies(['plugin.020', 'plugin.029'], () => {
     },
     servers: [['ZETA'], [], []],
   })
-  expect(facts('other')).toMatchObject({ disabledConnectorIds: ['chat'], named: { drive: [['ALPHA'], true] } })
+  expect(facts('other')).toMatchObject({
+    disabledConnectorIds: ['chat'],
+    named: { drive: [['ALPHA'], true], chat: [[], false] },
+  })
   expect(facts('alpha', 'zeta', 'other', 'nobody')).toMatchObject({ connectorIds, disabledConnectorIds: connectorIds })
   expect(connectorSnapshot(sources).attribution.pluginsOfConnector(' chat ')).toEqual(['OTHER'])
 })

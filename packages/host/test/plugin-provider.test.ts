@@ -132,7 +132,9 @@ verifies('plugin.026', async () => {
       return page([resource('one')], { nextCursor: 'next' })
     }
   expect(await outcome(failsAt('next'))).toEqual([1, ['a page could not be read'], true])
-  await expect(listed(failsAt(undefined))).rejects.toThrow('secret')
+  const failed = listing(failsAt(undefined))
+  await expect(failed.listed).rejects.toThrow('secret')
+  expect([failed.cursors, LISTING_MS_MAX]).toEqual([[undefined], 9_500])
   // Malformed ones are counted once, wherever they were found.
   const bad = [resource('a', { id: 'b' }), resource('c', { enabled: 'yes' }), resource('d', {}, { _meta: 1 })]
   expect(await outcome(async () => page([...bad, resource('one')], { malformedCount: 2 }))).toEqual([

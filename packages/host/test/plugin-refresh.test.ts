@@ -199,11 +199,13 @@ verifies('plugin.010', async () => {
   provider.reply = failure
   expect(await refresh()).toBe('changed')
   expect([visible(), await refresh(), provider.calls]).toEqual([undefined, 'unchanged', 2])
-  // A server that goes is another account too; and one that is connected anew is not, but may be asked.
+  // A server that goes is another account too, also where nobody speaks for it; and one that is connected anew is not, but may be asked.
   provider.reply = complete(entry('two'))
+  resources.scope = undefined
+  expect(await refresh(prewarm)).toBe('changed')
   resources.hasApps = false
   expect(await refresh(prewarm)).toBe('changed')
-  expect([visible(), provider.calls]).toEqual([['two'], 3])
+  expect([visible(), provider.calls]).toEqual([['two'], 4])
   resources.hasApps = true
   expect(visible()).toBeUndefined()
   provider.reply = failure
@@ -212,7 +214,41 @@ verifies('plugin.010', async () => {
   provider.reply = complete(entry('two'))
   expect(await refresh(prewarm)).toBe('changed')
   resources.reconnect()
-  expect([await refresh(prewarm), visible(), provider.calls]).toEqual(['unchanged', ['two'], 5])
+  expect([await refresh(prewarm), visible(), provider.calls]).toEqual(['unchanged', ['two'], 6])
+})
+
+test('what a turn accepted before a failed refresh does not count after it', async () => {
+  const resources = new TestResources()
+  const { provider, refresh, turn, prewarm } = threadOf({ resources })
+  const before = resources.scope
+  await refresh(turn)
+  resources.signIn()
+  provider.reply = failure
+  await refresh(turn)
+  resources.scope = before
+  provider.reply = complete()
+  expect(await refresh(prewarm)).toBe('changed')
+  expect([await refresh(turn), provider.calls]).toEqual(['changed', 4])
+})
+
+test('whoever waited for a refresh that came to nothing does not take the success before it', async () => {
+  const { provider, refresh, startTurn, turn, prewarm } = threadOf()
+  await refresh(turn)
+  const paused = provider.pause()
+  const abort = new AbortController()
+  const holder = refresh(prewarm, abort.signal)
+  await paused
+  const waiting = startTurn(turn)
+  abort.abort()
+  await expect(holder).rejects.toMatchObject({ code: 'CANCELLED' })
+  await waiting
+  expect(provider.calls).toBe(3)
+})
+
+test('a provider may answer without a promise', async () => {
+  const { provider, refresh, visible } = threadOf()
+  provider.reply = () => complete(entry('one')) as never
+  expect([await refresh(), visible()]).toEqual(['changed', ['one']])
 })
 
 test('an account that changes within a turn is asked about in its next step', async () => {
