@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '..')
 /** Entries by package; what the host takes from the wire stays the wire's, so that there is one of each class. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   wire: ['index.ts', 'server/index.ts'],
-  host: ['index.ts', 'extension.ts', 'report.ts'],
+  host: ['index.ts', 'extension.ts', 'plugins.ts', 'report.ts'],
 }
 /** Programs of their own, which stand beside what starts them. */
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = { host: ['store/keyring-program.ts'] }

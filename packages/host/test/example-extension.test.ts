@@ -30,9 +30,7 @@ verifies('ext.006', async () => {
     ]),
   )
   nowMs += 60_000
-  expect((await turn.step()).worldState.changed).toEqual([
-    { id: 'clock/time-of-day', text: 'It is afternoon in UTC.' },
-  ])
+  expect((await turn.step()).worldState.changed).toEqual([{ id: 'clock/time-of-day', text: 'It is afternoon in UTC.' }])
   // Each thread counts for itself.
   expect((await host.thread()).store.get(CALL_COUNTS)).toBeUndefined()
 })

@@ -1,9 +1,10 @@
 // What comes in from a provider, and what goes out to people and models.
 import { verifies } from '@convoke/testkit'
 import { expect } from 'vitest'
+import { type ConnectorSource, connectorSnapshot } from '../src/extensions/index.ts'
 import { isBundleUri, pluginIdOf } from '../src/plugins/catalog/plugin-uri.ts'
 import { readCatalog } from '../src/plugins/catalog/read-catalog.ts'
-import { type ConnectorSource, connectorSnapshot, type PluginEntry } from '../src/plugins/index.ts'
+import type { PluginEntry } from '../src/plugins/index.ts'
 import { pluginConnectors } from '../src/plugins/projection/plugin-connectors.ts'
 import { shownPluginName } from '../src/plugins/projection/plugin-name.ts'
 import { complete, entry, idsOf } from './plugin-support.ts'

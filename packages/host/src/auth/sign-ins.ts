@@ -1,10 +1,9 @@
 // The sign-ins of one host: who is signed in where, what connections speak with, and how a person signs in and out.
 import { untilAborted } from '../base/index.ts'
 import type { ServerDefinition } from '../config/index.ts'
-import type { KeyValueStore } from '../store/index.ts'
-import type { AuthorizationServersOptions, SignInOptions, StepUp } from './authorization-servers.ts'
+import type { SignInOptions, StepUp } from './authorization-servers.ts'
 import type { Grant } from './grant.ts'
-import type { GrantHolder, RenewalStep } from './grant-holder.ts'
+import type { GrantHolder } from './grant-holder.ts'
 import { isMachine, machineEntry, serverOf } from './machine-sign-in.ts'
 import { OpenWork } from './open-work.ts'
 import { usesStoredSignIn } from './own-authorization.ts'
@@ -14,28 +13,8 @@ import { notSupported, unavailable } from './sign-in-failures.ts'
 import { type IndexReading, type SignInEntry, SignInIndex } from './sign-in-index.ts'
 import type { Place } from './sign-in-records.ts'
 import { type SignInStatus, statusOfSignIn } from './sign-in-status.ts'
-import type { SignInStores, StoreChoice } from './sign-in-stores.ts'
-import type { SignInTools } from './sign-in-tools.ts'
-
-/** What the sign-ins of a host are made of. */
-export interface SignInsOptions extends AuthorizationServersOptions {
-  readonly stores: SignInStores
-  /** Holds no secrets. */
-  readonly index: KeyValueStore
-  /** Does the account of the host speak for this server? Then no sign-in is looked at. */
-  hasAccount(definition: ServerDefinition): boolean
-  onChange(change: SignInChange): void
-  onStep?(step: RenewalStep): void
-}
-
-/** Something happened to the sign-in of a server. */
-export interface SignInChange {
-  readonly server: string
-  /** `ended`: a person has to sign in again; nothing has been deleted. */
-  readonly change: 'signed-in' | 'signed-out' | 'refreshed' | 'ended'
-  /** Why it ended. */
-  readonly because?: string
-}
+import type { StoreChoice } from './sign-in-stores.ts'
+import type { SignInsOptions, SignInTools } from './sign-in-tools.ts'
 
 /** A person has signed in. */
 export interface SignedIn {

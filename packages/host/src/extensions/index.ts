@@ -1,4 +1,5 @@
 export { ContributorCalls } from './calls.ts'
+export { type ConnectorSource, connectorSnapshot } from './connector-snapshot.ts'
 export type * from './contributors.ts'
 export {
   type Extension,

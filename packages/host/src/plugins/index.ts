@@ -2,4 +2,3 @@ export type { PluginCatalog, PluginEntry, PluginIdentity, PluginLocation } from 
 export { type PluginsExtensionOptions, pluginsExtension } from './hosted/extension.ts'
 export { hostedPluginProvider } from './hosted/hosted-provider.ts'
 export type { PluginClock, PluginProvider, PluginQuery } from './hosted/provider.ts'
-export { type ConnectorSource, connectorSnapshot } from './projection/connector-snapshot.ts'

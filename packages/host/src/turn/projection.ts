@@ -1,7 +1,7 @@
 // What contributors say of servers and plugins, put together for one thread. Pure.
-import type { Attribution } from '../catalog/index.ts'
 import type { RegistrationAction, ServerDefinition } from '../config/index.ts'
 import type {
+  ConnectorSource,
   SelectedPlugin,
   SelectedPluginContent,
   SelectedPluginSnapshot,
@@ -25,12 +25,6 @@ export interface ThreadProjection {
   readonly registrations: readonly RegistrationAction[]
   readonly plugins: SelectedPluginSnapshot
   readonly connectors: readonly ConnectorSource[]
-}
-
-/** Connectors that belong to one plugin. */
-export interface ConnectorSource {
-  readonly pluginName: string
-  readonly connectorIds: readonly string[]
 }
 
 /** Puts it together: selected plugins first, in their order, then the contributions in the order of their contributors. */
@@ -68,10 +62,12 @@ export function projectThread({
       disabledRoots: pluginsEnabled ? [] : selected.map(({ plugin }) => plugin.rootId),
     },
     connectors: [
-      ...loaded.flatMap(({ content }) =>
-        content === undefined ? [] : [{ pluginName: content.displayName, connectorIds: content.connectorIds }],
+      ...loaded.flatMap(({ plugin: { pluginId }, content }) =>
+        content === undefined
+          ? []
+          : [{ pluginId, pluginName: content.displayName, connectorIds: content.connectorIds }],
       ),
-      ...hosted.map(({ pluginName, connectorIds }) => ({ pluginName, connectorIds })),
+      ...hosted.map(({ pluginId, pluginName, connectorIds }) => ({ pluginId, pluginName, connectorIds })),
     ],
   }
 }
@@ -85,22 +81,4 @@ function ofPlugin(
   const { plugin } = definition
   const named = plugin ?? { id: pluginId, displayName: displayName ?? pluginId, root: rootId, isSelected: true }
   return { ...definition, plugin: { ...named, isSelected: true } }
-}
-
-/** Which plugins connectors belong to, by name. Blank ids are nobody's. */
-export function connectorAttribution(sources: readonly ConnectorSource[]): Attribution {
-  const names = new Map<string, Set<string>>()
-  for (const { pluginName, connectorIds } of sources)
-    for (const connectorId of connectorIds) {
-      const id = connectorId.trim()
-      if (id === '') continue
-      const known = names.get(id) ?? new Set<string>()
-      names.set(id, known.add(pluginName))
-    }
-  const sorted = new Map([...names].map(([id, all]) => [id, [...all].sort()]))
-  return {
-    pluginsOfServer: () => [],
-    pluginsOfConnector: (id) => sorted.get(id.trim()) ?? [],
-    allowsConnector: () => true,
-  }
 }

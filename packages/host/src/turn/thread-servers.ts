@@ -1,6 +1,7 @@
 // Keeps what a thread contributes to the servers of its host up to date: a mark that something may be another now, and one publication at a time.
 import { Lane } from '../base/index.ts'
 import {
+  connectorSnapshot,
   type ExtensionConfiguration,
   NO_PLUGINS,
   SELECTED_PLUGINS,
@@ -9,13 +10,7 @@ import {
   type ThreadScope,
 } from '../extensions/index.ts'
 import { Perspective } from '../set/index.ts'
-import {
-  type Contributed,
-  connectorAttribution,
-  type LoadedPlugin,
-  projectThread,
-  type ThreadProjection,
-} from './projection.ts'
+import { type Contributed, type LoadedPlugin, projectThread, type ThreadProjection } from './projection.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** What {@link ThreadServers} are made of. */
@@ -156,7 +151,7 @@ export class ThreadServers {
   #look(connectors: ThreadProjection['connectors']): Perspective {
     const { runtime, thread } = this.#init
     return new Perspective({
-      attribution: connectorAttribution(connectors),
+      attribution: connectorSnapshot(connectors).attribution,
       sees: ({ name }) => runtime.sees(thread, name),
     })
   }

@@ -5,7 +5,8 @@ import type { Account, AccountChange, AccountSource } from '../account.ts'
 import type { SignInOptions } from '../authorization-servers.ts'
 import type { SignInAuthorization } from '../sign-in-authorization.ts'
 import type { SignInStatus } from '../sign-in-status.ts'
-import type { SignedIn, SignedOut, SignInChange, SignIns } from '../sign-ins.ts'
+import type { SignInChange } from '../sign-in-tools.ts'
+import type { SignedIn, SignedOut, SignIns } from '../sign-ins.ts'
 import { checkAccountOrigins } from './account-rules.ts'
 
 /** What a {@link SignInAccount} is made of. */

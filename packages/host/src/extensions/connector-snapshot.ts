@@ -1,5 +1,5 @@
 // Which connectors plugins bring, which of them are off, and whose they are. Pure.
-import type { Attribution } from '../../catalog/index.ts'
+import type { Attribution } from '../catalog/index.ts'
 
 /** What one plugin says of connectors and servers. */
 export interface ConnectorSource {
