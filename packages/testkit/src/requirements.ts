@@ -1,6 +1,5 @@
 // Every behaviour that the product promises, by id. A test cites one with `verifies(id, …)`; the gate counts what is missing.
 import { accounts } from './requirements/accounts.ts'
-import { agent } from './requirements/agent.ts'
 import { authCommand } from './requirements/auth-command.ts'
 import { catalog } from './requirements/catalog.ts'
 import { command } from './requirements/command.ts'
@@ -14,7 +13,6 @@ import { http } from './requirements/http.ts'
 import { oauth } from './requirements/oauth.ts'
 import { oauthHttp } from './requirements/oauth-http.ts'
 import { plugins } from './requirements/plugins.ts'
-import { localPlugins } from './requirements/plugins-local.ts'
 import { races } from './requirements/races.ts'
 import type { Requirement } from './requirements/requirement.ts'
 import { signIns } from './requirements/sign-ins.ts'
@@ -31,10 +29,8 @@ export const requirements: readonly Requirement[] = [
   ...config,
   ...wire,
   ...turns,
-  ...localPlugins,
   ...plugins,
   ...extensions,
-  ...agent,
   ...connection,
   ...conn,
   ...catalog,

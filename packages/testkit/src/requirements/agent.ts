@@ -1,3 +1,0 @@
-import type { Requirement } from './requirement.ts'
-
-export const agent: readonly Requirement[] = []
